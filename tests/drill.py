@@ -317,7 +317,7 @@ def running(module: str, mark: str) -> list[int]:
 
 
 def num_steps_of(run: Path) -> int:
-    return sum(told.event.kind == "step" for told in Tail(run).read())
+    return sum(record.event.kind == "step" for record in Tail(run).read())
 
 
 def kill_the_page(run: Path, chance: random.Random, browser: Browser) -> Round:
@@ -440,7 +440,7 @@ def wait_for_the_moment(run: Path, chance: random.Random) -> None:
         time.sleep(chance.uniform(0, STARTING_S))
         return
     tail = Tail(run)
-    wait_until(lambda: any(isinstance(told.event, StepDone) for told in tail.read()))
+    wait_until(lambda: any(isinstance(record.event, StepDone) for record in tail.read()))
     time.sleep(chance.uniform(0, STEPPING_S))
 
 

@@ -13,9 +13,9 @@ def test_a_small_cost_is_distinguished_from_noise() -> None:
     bare = 10 + chance.exponential(0.5, 4000)
     ours = 10.1 + chance.exponential(0.5, 4000)
     ours[::50] += 100  # somebody else's
-    found = ratio_with_events(ours, bare, [1] * 4000, [False] * 4000)
-    assert found.value == pytest.approx(1.01, abs=0.004)
-    assert 1 < found.low < found.value < found.high < 1.02
+    ratio = ratio_with_events(ours, bare, [1] * 4000, [False] * 4000)
+    assert ratio.value == pytest.approx(1.01, abs=0.004)
+    assert 1 < ratio.low < ratio.value < ratio.high < 1.02
 
 
 def test_what_comes_seldom_counts_with_all_it_took() -> None:
@@ -23,11 +23,11 @@ def test_what_comes_seldom_counts_with_all_it_took() -> None:
     ours = [10.0] * 99 + [30.0]
     steps = [1] * 99 + [101]
     has_event = [False] * 99 + [True]
-    found = ratio_with_events(ours, bare, steps, has_event)
-    assert found.value == pytest.approx((99 * 10 + 101 * 30) / (200 * 10))
-    assert found.low < found.value < found.high
+    ratio = ratio_with_events(ours, bare, steps, has_event)
+    assert ratio.value == pytest.approx((99 * 10 + 101 * 30) / (200 * 10))
+    assert ratio.low < ratio.value < ratio.high
 
 
 def test_where_every_turn_has_something_all_count() -> None:
-    found = ratio_with_events([12.0, 14.0], [10.0, 10.0], [5, 5], [True, True])
-    assert found.value == pytest.approx(1.3)
+    ratio = ratio_with_events([12.0, 14.0], [10.0, 10.0], [5, 5], [True, True])
+    assert ratio.value == pytest.approx(1.3)

@@ -44,7 +44,7 @@ def test_a_collective_that_both_may_have_done_has_no_bytes(gan: Ran) -> None:
 
 
 def test_functions_that_train_one_after_the_other_are_not_in_turns(programs: Runner) -> None:
-    found = programs.traced_as_alone("functions_in_turns", "one_by_one")
-    steps = found.of_kind("step")
+    ran = programs.traced_as_alone("functions_in_turns", "one_by_one")
+    steps = ran.of_kind("step")
     assert [step["step"] for step in steps] == list(range(83))
-    assert steps_by_segment(found) == [2, 1, 40, 40]
+    assert steps_by_segment(ran) == [2, 1, 40, 40]

@@ -125,11 +125,11 @@ def test_a_verb_names_the_extra_that_it_lacks(lab: Lab, command: str, extra: str
 
 def test_the_doctor_names_the_extras_and_misses_no_package(lab: Lab) -> None:
     done = lab("doctor", "--json")
-    found = {check["key"]: check for check in json.loads(done.stdout)["checks"]}
-    assert found["packages"]["state"] == "ok"
-    assert (found["extra_ui"]["state"], found["extra_tensorflow"]["state"]) == ("missing",) * 2
-    assert found["tensorflow"]["found"] == "it is not installed"
-    assert "strategy-lab[tensorflow]" in found["tensorflow"]["advice"]
+    checks = {check["key"]: check for check in json.loads(done.stdout)["checks"]}
+    assert checks["packages"]["state"] == "ok"
+    assert (checks["extra_ui"]["state"], checks["extra_tensorflow"]["state"]) == ("missing",) * 2
+    assert checks["tensorflow"]["found"] == "it is not installed"
+    assert "strategy-lab[tensorflow]" in checks["tensorflow"]["advice"]
 
 
 def test_a_tensorflow_of_another_distribution_is_used_as_it_is(
@@ -143,8 +143,8 @@ def test_a_tensorflow_of_another_distribution_is_used_as_it_is(
         (info / "METADATA").write_text("Name: vendor-tensorflow\nVersion: 1.0\n")
         (tmp_path / "train.py").write_text("print('the program ran')\n")
         assert "the program ran" in lab("trace", "train.py").stdout
-        found = json.loads(lab("doctor", "--json").stdout)["checks"]
-        states = {check["key"]: check["state"] for check in found}
+        finding = json.loads(lab("doctor", "--json").stdout)["checks"]
+        states = {check["key"]: check["state"] for check in finding}
         assert (states["packages"], states["extra_tensorflow"]) == ("ok", "ok")
     finally:
         own.unlink()

@@ -71,42 +71,44 @@ def test_a_fit_that_waits_for_its_batch_inside_the_step_is_fast_without_it(
     planted: Planted,
 ) -> None:
     """What a replay predicts without the cause is near a program that does not have it."""
-    found = what_if(planted("generator"), 0, [InputFree()])
-    assert found.measured_ms > 45
-    assert found.replay_error < 0.2
-    assert found.most_ms < 0.6 * found.measured_ms
+    prediction = what_if(planted("generator"), 0, [InputFree()])
+    assert prediction.measured_ms > 45
+    assert prediction.replay_error < 0.2
+    assert prediction.most_ms < 0.6 * prediction.measured_ms
 
 
 def test_retracing_is_reported_with_the_argument_and_its_length(recorded: Recorded) -> None:
-    told = first(recorded("retracing"))
-    assert told.key == "retracing"
+    finding = first(recorded("retracing"))
+    assert finding.key == "retracing"
     assert re.match(
-        r"train_step is traced again in 23 of the 23 steps after the first", told.sentence
+        r"train_step is traced again in 23 of the 23 steps after the first", finding.sentence
     )
-    assert "argument `scale` is a Python value that changes (1.0" in told.sentence
-    assert re.search(r"Building its graph takes \d+ % of a captured step \(", told.sentence)
+    assert "argument `scale` is a Python value that changes (1.0" in finding.sentence
+    assert re.search(r"Building its graph takes \d+ % of a captured step \(", finding.sentence)
 
 
 def test_work_of_the_host_in_the_step_is_reported_with_its_line(recorded: Recorded) -> None:
-    told = first(recorded("host-round-trip"))
-    assert told.key == "host-round-trip"
-    assert re.search(r"runs Python at program\.py:\d+ \(`(for number in|value \+=)", told.sentence)
+    finding = first(recorded("host-round-trip"))
+    assert finding.key == "host-round-trip"
+    assert re.search(
+        r"runs Python at program\.py:\d+ \(`(for number in|value \+=)", finding.sentence
+    )
 
 
 def test_ops_of_a_replica_on_another_device_are_reported_with_device_and_bytes(
     recorded: Recorded,
 ) -> None:
-    told = first(recorded("pinned-op"))
-    assert told.key == "detour"
-    assert "of replica 0 runs on CPU:1, not on its own device" in told.sentence
+    finding = first(recorded("pinned-op"))
+    assert finding.key == "detour"
+    assert "of replica 0 runs on CPU:1, not on its own device" in finding.sentence
     there = back = 16 * 64 * 4
-    assert told.evidence["bytes"] == there + back
+    assert finding.evidence["bytes"] == there + back
 
 
 def test_a_table_on_the_device_of_another_replica_is_reported(recorded: Recorded) -> None:
-    (told,) = [item for item in recorded("variable-of-another") if item.key == OFF_DEVICE]
-    assert "is on CPU:1, the device of one replica: the others copy 16.0 MB" in told.sentence
-    assert told.evidence["copied_ms"] > 0
+    (finding,) = [item for item in recorded("variable-of-another") if item.key == OFF_DEVICE]
+    assert "is on CPU:1, the device of one replica: the others copy 16.0 MB" in finding.sentence
+    assert finding.evidence["copied_ms"] > 0
 
 
 @pytest.mark.parametrize(
@@ -115,21 +117,23 @@ def test_a_table_on_the_device_of_another_replica_is_reported(recorded: Recorded
 def test_a_captured_tensor_that_is_copied_in_each_step_is_named(
     kind: str, device: str, recorded: Recorded
 ) -> None:
-    (told,) = [item for item in recorded(kind) if item.key == "implicit-copy"]
-    assert f"is on {device}, the device of one replica" in told.sentence
-    assert told.evidence["bytes"] == 16_000 * 64 * 4
+    (finding,) = [item for item in recorded(kind) if item.key == "implicit-copy"]
+    assert f"is on {device}, the device of one replica" in finding.sentence
+    assert finding.evidence["bytes"] == 16_000 * 64 * 4
 
 
 @pytest.mark.parametrize("kind", ["generator", "generator-prefetched"])
 def test_a_slow_generator_under_fit_is_named_as_the_limiting_stage(
     kind: str, recorded: Recorded
 ) -> None:
-    told = first(recorded(kind))
-    assert told.key == "input-bound"
-    assert "reads inside the step" in told.sentence
-    assert "The limiting stage is the Python generator (from_generator, PyDataset)" in told.sentence
-    assert told.evidence["stage_ms"] >= 50.0
-    assert ("Prefetch > Rebatch > Prefetch" in told.sentence) == (kind == "generator-prefetched")
+    finding = first(recorded(kind))
+    assert finding.key == "input-bound"
+    assert "reads inside the step" in finding.sentence
+    assert (
+        "The limiting stage is the Python generator (from_generator, PyDataset)" in finding.sentence
+    )
+    assert finding.evidence["stage_ms"] >= 50.0
+    assert ("Prefetch > Rebatch > Prefetch" in finding.sentence) == (kind == "generator-prefetched")
 
 
 def test_python_in_a_prefetched_map_is_a_cause_while_calls_hold_up_the_step(
@@ -162,16 +166,16 @@ def test_tensors_of_different_shapes_are_distinguished_from_two_strategies(
 
 @pytest.mark.parametrize("kind", ["compiled-step", "compiled-fit"])
 def test_the_line_that_ran_the_compiled_step_is_named(kind: str, recorded: Recorded) -> None:
-    (told,) = recorded(kind)
-    assert re.match(f"The run ended at {CALL} because XLA compiled", told.sentence)
+    (finding,) = recorded(kind)
+    assert re.match(f"The run ended at {CALL} because XLA compiled", finding.sentence)
 
 
 @pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["optimizer-not-built", "model-not-built"])
 def test_what_to_build_before_the_first_step_is_said(kind: str, recorded: Recorded) -> None:
-    (told,) = recorded(kind)
-    assert re.match(f"The run ended at {CALL} because the first step created var", told.sentence)
-    assert "optimizer.build(model.trainable_variables)" in told.advice
+    (finding,) = recorded(kind)
+    assert re.match(f"The run ended at {CALL} because the first step created var", finding.sentence)
+    assert "optimizer.build(model.trainable_variables)" in finding.advice
 
 
 @pytest.mark.parametrize("kind", ["shapes-differ", "compiled-fit"])
@@ -186,9 +190,9 @@ def test_the_run_has_the_traceback_of_the_program(kind: str, planted: Planted) -
 def test_a_step_that_computes_in_float64_is_reported_with_its_op(
     kind: str, recorded: Recorded
 ) -> None:
-    (told,) = [item for item in recorded(kind) if item.key == "float64"]
-    assert any(op in told.evidence["op"] for op in ("MatMul", "SplitV")), "of layer or optimizer"
-    assert told.evidence["share_of_compute"] > 0.5
+    (finding,) = [item for item in recorded(kind) if item.key == "float64"]
+    assert any(op in finding.evidence["op"] for op in ("MatMul", "SplitV")), "of layer or optimizer"
+    assert finding.evidence["share_of_compute"] > 0.5
 
 
 def test_float64_leads_if_it_is_all_that_is_planted(recorded: Recorded) -> None:
@@ -198,8 +202,8 @@ def test_float64_leads_if_it_is_all_that_is_planted(recorded: Recorded) -> None:
 @pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["float16", "float16-fit"])
 def test_a_step_that_computes_in_float16_on_cpus_is_reported(kind: str, recorded: Recorded) -> None:
-    (told,) = [item for item in recorded(kind) if item.key == "float16-on-cpu"]
-    assert "ops that compute in float16 on CPUs" in told.sentence
+    (finding,) = [item for item in recorded(kind) if item.key == "float16-on-cpu"]
+    assert "ops that compute in float16 on CPUs" in finding.sentence
 
 
 @pytest.mark.long(keep=1)
@@ -207,10 +211,10 @@ def test_a_step_that_computes_in_float16_on_cpus_is_reported(kind: str, recorded
 def test_replicas_that_share_one_thread_never_compute_together(
     kind: str, recorded: Recorded
 ) -> None:
-    (told,) = [item for item in recorded(kind) if item.key == "inter-op-threads"]
-    assert told.evidence["num_threads"] == 1
-    assert told.evidence["computing_together"] < 0.02
-    assert "run one after the other" in told.sentence
+    (finding,) = [item for item in recorded(kind) if item.key == "inter-op-threads"]
+    assert finding.evidence["num_threads"] == 1
+    assert finding.evidence["computing_together"] < 0.02
+    assert "run one after the other" in finding.sentence
 
 
 @pytest.mark.long(keep=1)
@@ -218,8 +222,8 @@ def test_replicas_that_share_one_thread_never_compute_together(
 def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Recorded) -> None:
     keys = [item.key for item in recorded(kind)]
     assert "dispatch" not in keys[: keys.index("small-ops")]
-    told = recorded(kind)[keys.index("small-ops")]
-    assert told.evidence["loop"] == "while"
+    finding = recorded(kind)[keys.index("small-ops")]
+    assert finding.evidence["loop"] == "while"
 
 
 @pytest.mark.long(keep=1)
@@ -228,8 +232,8 @@ def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Rec
     [("printing", "StringFormat"), ("checking", "Check"), ("checking-each-op", "DebugNumeric")],
 )
 def test_ops_that_print_and_check_are_named(kind: str, op: str, recorded: Recorded) -> None:
-    (told,) = [item for item in recorded(kind) if item.key == "debugging-ops"]
-    assert op in told.sentence
+    (finding,) = [item for item in recorded(kind) if item.key == "debugging-ops"]
+    assert op in finding.sentence
 
 
 @pytest.mark.long(keep=2)
@@ -246,9 +250,9 @@ def test_ops_that_print_and_check_are_named(kind: str, op: str, recorded: Record
 def test_what_the_program_does_between_its_steps_leads_and_is_named(
     kind: str, key: str, recorded: Recorded
 ) -> None:
-    told = first(recorded(kind))
-    assert told.key == key
-    assert told.evidence["place"].startswith("program.py:")
+    finding = first(recorded(kind))
+    assert finding.key == key
+    assert finding.evidence["place"].startswith("program.py:")
 
 
 @pytest.mark.long

@@ -167,10 +167,10 @@ def test_the_doctor_lists_what_packages_add_and_what_cannot_be_loaded(
     entries = "[strategy_lab.verbs]\ngood = other.verb\nlost = other.gone\n"
     packages.add("other", entries, verb=VERB)
     monkeypatch.syspath_prepend(packages.folder)
-    found = {check.key: check for check in addition_checks()}
-    assert found["added_verbs_good"].state == "ok"
-    assert found["added_verbs_lost"].state == "missing"
-    assert "The package other adds lost" in found["added_verbs_lost"].found
+    checks = {check.key: check for check in addition_checks()}
+    assert checks["added_verbs_good"].state == "ok"
+    assert checks["added_verbs_lost"].state == "missing"
+    assert "The package other adds lost" in checks["added_verbs_lost"].found
 
 
 def test_a_package_replaces_no_verb_and_no_format_of_the_lab(

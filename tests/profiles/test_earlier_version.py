@@ -36,10 +36,10 @@ def test_a_run_of_an_earlier_version_reads_as_it_did(run: Path) -> None:
     profile = strategy_profiles.load(run)
     facts = json.loads((run.parent / "facts.json").read_text())[run.name]
     for table, known in facts.items():
-        found = profile.table(table)
-        assert found.num_rows == known["rows"], table
+        rows = profile.table(table)
+        assert rows.num_rows == known["rows"], table
         for column, total in known["sums"].items():
-            assert pc.sum(found[column].cast(pa.float64())).as_py() == pytest.approx(total), column
+            assert pc.sum(rows[column].cast(pa.float64())).as_py() == pytest.approx(total), column
     json.dumps(profile.summary(), allow_nan=False)
     assert profile.status.state == "finished"
     assert profile.notes == ()
@@ -53,6 +53,6 @@ def test_a_recorded_run_of_an_earlier_version_has_its_report_and_pages(
     assert write(profile, "html", tmp_path / "report.html").stat().st_size > 10_000
     assert lay_out(profile).tracks
     for page in ("overview", "communication", "placement"):
-        shown = open_page(page, RECORDED, run=name)
-        assert not shown.exception, page
-        assert not shown.error, page
+        page_after = open_page(page, RECORDED, run=name)
+        assert not page_after.exception, page
+        assert not page_after.error, page

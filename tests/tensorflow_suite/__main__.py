@@ -84,8 +84,8 @@ def run_file(source: Path, file: str, num_cores: int) -> tuple[dict[str, list[st
             ending = "" if done.returncode == 0 else f"ended with {done.returncode}"
         except subprocess.TimeoutExpired:
             ending = f"cut off after {TIMEOUT_S} s"
-        found = json.loads(results.read_text()) if results.is_file() else {}
-    return {name: said for name, said in found.items() if is_tpu_test(file, name)}, ending
+        answer = json.loads(results.read_text()) if results.is_file() else {}
+    return {name: said for name, said in answer.items() if is_tpu_test(file, name)}, ending
 
 
 def is_tpu_test(file: str, name: str) -> bool:

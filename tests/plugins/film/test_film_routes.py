@@ -56,7 +56,7 @@ def test_a_run_without_a_step_has_no_film(tmp_path: Path) -> None:
 
 def test_an_imported_profile_without_steps_offers_no_film_and_no_new_run(tmp_path: Path) -> None:
     shutil.copytree(IMPORTED / "gpu_gemm", tmp_path / "without-steps")
-    shown = open_page("film", tmp_path, run="without-steps")
-    assert "A film needs a step" in text_of(shown)
-    labels = [link.label for link in shown.get("page_link")]
+    page = open_page("film", tmp_path, run="without-steps")
+    assert "A film needs a step" in text_of(page)
+    labels = [link.label for link in page.get("page_link")]
     assert labels[-2:] == ["All steps", "Step film"]

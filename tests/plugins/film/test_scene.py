@@ -87,8 +87,8 @@ def test_the_phases_add_up_to_the_recorded_ones(profile: Profile) -> None:
 
 
 def rows_of(profile: Profile, table: str, step: FilmStep) -> list[dict[str, Any]]:
-    found = profile.table(table).to_pylist()
-    return [row for row in found if (row["segment"], row["step"]) == (step.segment, step.step)]
+    rows = profile.table(table).to_pylist()
+    return [row for row in rows if (row["segment"], row["step"]) == (step.segment, step.step)]
 
 
 def test_every_send_of_the_step_flies_once_with_its_bytes(runs: dict[str, Profile]) -> None:

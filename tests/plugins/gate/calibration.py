@@ -110,11 +110,11 @@ def resampled(recorded: Sequence[Block]) -> Sides:
     def sides(slower: float, rng: np.random.Generator) -> tuple[list[GatedRun], list[GatedRun]]:
         a: list[GatedRun] = []
         b: list[GatedRun] = []
-        for place in range(MOST_AUTO):
+        for number in range(MOST_AUTO):
             one, other = rng.permutation(2)
             pair = pairs[rng.integers(len(pairs))]
-            a.append(_run(_redrawn(pair[one], rng), 2 * place, {}))
-            b.append(_run(_redrawn(pair[other], rng) * (1 + slower), 2 * place + 1, {}))
+            a.append(_run(_redrawn(pair[one], rng), 2 * number, {}))
+            b.append(_run(_redrawn(pair[other], rng) * (1 + slower), 2 * number + 1, {}))
         return a, b
 
     return sides

@@ -51,13 +51,13 @@ def test_the_spec_in_the_documentation_is_one_of_an_own_workload() -> None:
 def project(tmp_path: Path) -> Path:
     """A project with a spec, and runs of two sides that `run --repeat` left there earlier."""
     (tmp_path / "train.yaml").write_text(yaml.safe_dump(spec().to_json()))
-    for place in range(2 * NUM_RUNS):
-        side = "abba"[place % 4]
+    for number in range(2 * NUM_RUNS):
+        side = "abba"[number % 4]
         write_run(
-            tmp_path / "runs" / f"gate-{side}-{place // 2 + 1}",
+            tmp_path / "runs" / f"gate-{side}-{number // 2 + 1}",
             steps=60,
-            seed=place,
-            begins_s=60.0 * place,
+            seed=number,
+            begins_s=60.0 * number,
         )
     return tmp_path
 

@@ -231,8 +231,8 @@ def test_a_part_that_grew_fails_even_if_the_step_did_not() -> None:
     a = side(0, 20.0, 8, noise=0.002, phase_wait=2.0, phase_compute=14.0)
     b = side(1, 20.0, 8, noise=0.002, phase_wait=4.0, phase_compute=14.0)
     times = time_checks(a, b)
-    found = {check.name: check.outcome for check in times.checks}
-    assert found == {"step": "within", "phase wait": "beyond", "phase compute": "within"}
+    outcomes = {check.name: check.outcome for check in times.checks}
+    assert outcomes == {"step": "within", "phase wait": "beyond", "phase compute": "within"}
     wait = times.checks[1]
     assert wait.growth == pytest.approx(0.1, abs=0.01)
     assert wait.level > times.step.level
@@ -241,8 +241,8 @@ def test_a_part_that_grew_fails_even_if_the_step_did_not() -> None:
 def test_a_new_kind_of_op_counts_from_zero_and_a_short_one_does_not_count() -> None:
     a = side(0, 20.0, 6, noise=0.001)
     b = side(1, 20.0, 6, noise=0.001, op_Sort=2.0, op_Pad=0.1)
-    found = {check.name: check.outcome for check in time_checks(a, b).checks}
-    assert found == {"step": "within", "op Sort": "beyond"}
+    outcomes = {check.name: check.outcome for check in time_checks(a, b).checks}
+    assert outcomes == {"step": "within", "op Sort": "beyond"}
 
 
 # The file
@@ -301,12 +301,12 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> GateReport:
     """Six runs in turns against six, with hostile names, more bytes and 20 % longer steps."""
     folder = tmp_path_factory.mktemp("gate")
     sides: dict[str, list[CheckedRun]] = {"a": [], "b": []}
-    for place in range(12):
-        which = "ab"[place % 2]
+    for number in range(12):
+        which = "ab"[number % 2]
         slow: dict[str, Any] = {"step_ms": 24.0, "collective_bytes": (3_000_000, 262_144)}
         options = slow if which == "b" else {}
-        name = f"{which}{place}"
-        run = made(folder / name, seed=place, begins_s=60.0 * place, prefix=HOSTILE, **options)
+        name = f"{which}{number}"
+        run = made(folder / name, seed=number, begins_s=60.0 * number, prefix=HOSTILE, **options)
         sides[which].append(run)
     return gate(accept(sides["a"]), sides["b"])
 
@@ -366,10 +366,10 @@ def test_github_action_benchmark_has_its_fields(failed: GateReport) -> None:
 
 
 def test_bencher_metric_format_has_bounds_around_the_value(failed: GateReport) -> None:
-    found = bencher(failed)
-    step = found[f"{failed.title}: step"]["milliseconds"]
+    metrics = bencher(failed)
+    step = metrics[f"{failed.title}: step"]["milliseconds"]
     assert step["lower_value"] < step["value"] < step["upper_value"]
-    moved = found[f"{failed.title}: collectives, all-reduce of 4, bytes per step"]
+    moved = metrics[f"{failed.title}: collectives, all-reduce of 4, bytes per step"]
     assert moved == {"bytes": {"value": 3_262_144}}
 
 
@@ -379,14 +379,14 @@ def test_bencher_has_a_benchmark_for_each_number_under_a_name_that_it_takes(
     """Bencher refuses the whole file for a measure of more than 64 characters."""
     long = replace(failed.exact[0], group="copies", name=f"{'worker 1 ' * 20}, bytes", found=3.0)
     other = replace(long, name=long.name.upper() + ", bytes", found=5.0)
-    found = bencher(replace(failed, exact=(*failed.exact, long, other)))
-    assert {name for measures in found.values() for name in measures} == {
+    metrics = bencher(replace(failed, exact=(*failed.exact, long, other)))
+    assert {name for measures in metrics.values() for name in measures} == {
         "milliseconds",
         "bytes",
         "count",
     }
-    assert len(found) == len(github_action_benchmark(failed)) + 2
-    assert all(len(name) <= 1024 for name in found)
+    assert len(metrics) == len(github_action_benchmark(failed)) + 2
+    assert all(len(name) <= 1024 for name in metrics)
 
 
 def test_other_tools_get_no_number_of_which_more_is_not_worse(failed: GateReport) -> None:

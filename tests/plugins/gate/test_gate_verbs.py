@@ -23,9 +23,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`a-*`, `b-*` of one speed and `slow-*`, recorded in turns."""
     folder = tmp_path_factory.mktemp("runs")
     for number in range(5):
-        for place, (side, step_ms) in enumerate({"a": 20.0, "b": 20.0, "slow": 24.0}.items()):
-            begins_s = 60.0 * (3 * number + place)
-            seed = 10 * number + place
+        for index, (side, step_ms) in enumerate({"a": 20.0, "b": 20.0, "slow": 24.0}.items()):
+            begins_s = 60.0 * (3 * number + index)
+            seed = 10 * number + index
             options: dict[str, Any] = {"step_ms": step_ms, "begins_s": begins_s, "seed": seed}
             write_run(folder / f"{side}-{number}", steps=60, **options)
     return folder
@@ -79,10 +79,10 @@ def test_one_run_checks_what_does_not_vary_and_cannot_tell_times(
 ) -> None:
     one = [side(runs, "slow")[0], "--baseline", baseline, "--json"]
     assert main(["gate", *one]) == 2
-    found = json.loads(capsys.readouterr().out)
-    assert found["outcome"] == "undecided"
-    assert found["times"][0]["runs_needed"] is None
-    assert {check["outcome"] for check in found["exact"]} == {"within"}
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["outcome"] == "undecided"
+    assert answer["times"][0]["runs_needed"] is None
+    assert {check["outcome"] for check in answer["exact"]} == {"within"}
     assert main(["gate", *one, "--only", "exact"]) == 0
 
 

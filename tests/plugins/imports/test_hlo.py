@@ -66,9 +66,9 @@ def test_a_kernel_of_nccl_has_the_bytes_of_its_instruction(
     gpus = [MadePlane(f"/device:GPU:{i}", [MadeLine("Stream #1", kernels)]) for i in (0, 1)]
     host = MadePlane("/host:CPU", [MadeLine("python", [("train", 0, 9 * MS, {"step_num": 1})])])
     data = xspace([*gpus, host, MadePlane("/host:metadata", kinds=kinds), started(START_NS)])
-    found = opened(tmp_path, data).table("collectives").to_pylist()
-    assert [row["bytes"] for row in found] == [expected, expected]
-    assert {row["bytes_source"] for row in found} == {"derived"}
+    rows = opened(tmp_path, data).table("collectives").to_pylist()
+    assert [row["bytes"] for row in rows] == [expected, expected]
+    assert {row["bytes_source"] for row in rows} == {"derived"}
 
 
 def test_a_fusion_without_an_origin_has_that_of_its_result() -> None:

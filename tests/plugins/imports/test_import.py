@@ -39,8 +39,8 @@ ODD = "\N{REPLACEMENT CHARACTER}"
 
 
 def rows(profile: Profile, table: str, *columns: str) -> list[tuple[object, ...]]:
-    found = profile.table(table).to_pylist()
-    return [tuple(row[column] for column in columns) for row in found]
+    table_rows = profile.table(table).to_pylist()
+    return [tuple(row[column] for column in columns) for row in table_rows]
 
 
 def source_of_step_time(profile: Profile) -> str | None:
@@ -58,8 +58,8 @@ def test_gpus_are_replicas_whose_steps_add_up(tmp_path: Path) -> None:
     assert rows(profile, "steps", "step", "wall_ms", "traced") == [
         (number, 9.0, False) for number in (5, 6, 7, 8)
     ]
-    found = profile.table("replica_steps").to_pylist()
-    first = [row for row in found if row["step"] == 6]
+    table_rows = profile.table("replica_steps").to_pylist()
+    first = [row for row in table_rows if row["step"] == 6]
     assert [(row["replica"], row["device"]) for row in first] == [
         (0, "/device:GPU:0"),
         (1, "/device:GPU:1"),
@@ -70,17 +70,17 @@ def test_gpus_are_replicas_whose_steps_add_up(tmp_path: Path) -> None:
         (10.0, 4.0, 1.0, 3.0, 0.0, 2.0),
         (10.0, 5.0, 0.0, 3.0, 0.0, 2.0),
     ]
-    assert {row["clock"] for row in found} == {"device"}
+    assert {row["clock"] for row in table_rows} == {"device"}
 
 
 def test_nccl_kernels_are_collectives_without_bytes(tmp_path: Path) -> None:
     profile = opened(tmp_path, gpu_profile())
-    found = profile.table("collectives").to_pylist()
-    assert len(found) == 8
-    assert {(row["op"], row["group_size"], row["bytes"]) for row in found} == {
+    rows = profile.table("collectives").to_pylist()
+    assert len(rows) == 8
+    assert {(row["op"], row["group_size"], row["bytes"]) for row in rows} == {
         ("all-reduce", 2, None)
     }
-    assert [row["wait_ms"] for row in found[:2]] == [1.0, 0.0]
+    assert [row["wait_ms"] for row in rows[:2]] == [1.0, 0.0]
     number = next(
         item for item in profile.summary()["segments"][0]["key_numbers"] if item["key"] == "traffic"
     )
@@ -93,8 +93,8 @@ def test_the_length_of_annotated_steps_is_measured(tmp_path: Path) -> None:
 
 def test_copies_have_ends_and_sizes(tmp_path: Path) -> None:
     profile = opened(tmp_path, gpu_profile(num_gpus=1))
-    found = rows(profile, "transfers", "bytes", "send_device", "recv_device", "duration_ms")
-    assert found == [(1_000_000, "/host:CPU", "/device:GPU:0", 1.0)] * 4
+    found_rows = rows(profile, "transfers", "bytes", "send_device", "recv_device", "duration_ms")
+    assert found_rows == [(1_000_000, "/host:CPU", "/device:GPU:0", 1.0)] * 4
 
 
 def test_steps_of_an_unannotated_tpu_are_its_programs_executions(tmp_path: Path) -> None:
@@ -192,8 +192,8 @@ def test_hosts_of_a_session_are_workers(tmp_path: Path) -> None:
     notes = " ".join(note.message for note in profile.events(Note))
     assert "there are others: 2026_01_01_00_00_00" in notes
     assert profile.segments[0].num_replicas == 4
-    found = profile.table("replica_steps").to_pylist()
-    assert {(row["worker"], row["replica"]) for row in found} == {(0, 0), (0, 1), (1, 2), (1, 3)}
+    rows = profile.table("replica_steps").to_pylist()
+    assert {(row["worker"], row["replica"]) for row in rows} == {(0, 0), (0, 1), (1, 2), (1, 3)}
     assert profile.table("steps").num_rows == 4
 
 
@@ -333,8 +333,8 @@ def test_ops_that_replicas_run_together_belong_to_the_replica_that_their_number_
         "sgd/update_1/AssignSubVariableOp:AssignSubVariableOp",
     ]
     profile = opened(tmp_path, host_profile(names))
-    found = rows(profile, "collectives", "step", "replica", "op", "group_size", "wait_ms")
-    assert found[:2] == [(0, 0, "all-reduce", 2, 1.0), (0, 1, "all-reduce", 2, 0.0)]
+    found_rows = rows(profile, "collectives", "step", "replica", "op", "group_size", "wait_ms")
+    assert found_rows[:2] == [(0, 0, "all-reduce", 2, 1.0), (0, 1, "all-reduce", 2, 0.0)]
     updated = [row for row in profile.table("spans").to_pylist() if "Assign" in (row["op"] or "")]
     assert {row["replica"] for row in updated} == {1}
 
@@ -349,6 +349,6 @@ def test_an_import_of_a_capture_has_the_figures_of_the_run(
     joined = join(xspace_reader.decode(cards.capture()), cards.graph())
     captured = to_tables(joined, WindowOf(0, 0))["replica_steps"].to_pylist()
     columns = ("step", "replica", "compute_ms", "transfer_ms", "wait_ms")
-    found = rows(opened(tmp_path, cards.capture()), "replica_steps", *columns)
+    found_rows = rows(opened(tmp_path, cards.capture()), "replica_steps", *columns)
     expected = [[row[column] for column in columns] for row in captured]
-    assert np.array(sorted(found)) == pytest.approx(np.array(sorted(expected)), abs=1e-3)
+    assert np.array(sorted(found_rows)) == pytest.approx(np.array(sorted(expected)), abs=1e-3)

@@ -288,11 +288,11 @@ def test_waiting_for_a_loader_is_input_and_the_advice_is_pytorchs(tmp_path: Path
     loader = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
     waits = [at_host(loader, 500.0 + 10_000 * step, 9_000) for step in range(12)]
     profile = opened(tmp_path, [*steps(12, length=10_000.0), *waits])
-    found = findings(gather_facts(profile, profile.segments[0]))
-    by_key = {item.key: item for item in found}
+    all_findings = findings(gather_facts(profile, profile.segments[0]))
+    by_key = {item.key: item for item in all_findings}
     assert "DataLoader(num_workers" in by_key["input-bound"].advice
-    assert not any("TensorFlow" in item.sentence + item.advice for item in found)
-    assert not any("tf." in item.advice for item in found)
+    assert not any("TensorFlow" in item.sentence + item.advice for item in all_findings)
+    assert not any("tf." in item.advice for item in all_findings)
 
 
 def test_a_folder_of_ranks_is_one_run_in_the_order_of_the_ranks(tmp_path: Path) -> None:
@@ -343,12 +343,12 @@ def test_public_traces_have_what_an_independent_parse_found(
     year: int,
 ) -> None:
     profile = strategy_profiles.load(import_profile(TRACES / name, tmp_path / "run"))
-    found = profile.table("steps").to_pylist()
-    assert [row["wall_ms"] for row in found] == pytest.approx(walls, abs=1e-3)
+    table_rows = profile.table("steps").to_pylist()
+    assert [row["wall_ms"] for row in table_rows] == pytest.approx(walls, abs=1e-3)
     spans = profile.table("spans").select(["clock", "duration_ns"]).to_pylist()
     on_device = sum(row["duration_ns"] for row in spans if row["clock"] == "device")
     assert on_device / 1e6 == pytest.approx(kernel_ms, abs=1e-3)
     rows = profile.table("collectives").to_pylist()
     assert sum(row["bytes"] or 0 for row in rows) == collective_bytes
     assert {row["group_size"] for row in rows} == groups
-    assert datetime.fromtimestamp(found[0]["start_ns"] / 1e9, UTC).year == year
+    assert datetime.fromtimestamp(table_rows[0]["start_ns"] / 1e9, UTC).year == year

@@ -73,8 +73,8 @@ def test_messages_between_slices_are_transfers_with_ends_and_bytes(
     profile: strategy_profiles.Profile,
 ) -> None:
     columns = ("step", "tensor", "send_device", "recv_device", "bytes", "duration_ms")
-    found = profile.table("transfers").select(columns).to_pylist()
-    own = [tuple(row.values()) for row in found if row["send_device"].startswith("/slice:")]
+    rows = profile.table("transfers").select(columns).to_pylist()
+    own = [tuple(row.values()) for row in rows if row["send_device"].startswith("/slice:")]
     to = "/slice:0/device:TPU"
     assert own == [
         (0, "all-reduce.273_312", "/slice:1/device:TPU:0", f"{to}:0", 32_768, 0.5),

@@ -128,9 +128,9 @@ def test_a_comparison_is_the_one_of_the_command_line(
 ) -> None:
     paths = [str(folder / "runs" / name) for name in ("even", "late")]
     assert main(["compare", *paths, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert agent.ask("compare", a=["even"], b=["late"]) == told
-    assert agent.ask("compare", a="even", b="late") == told
+    output = json.loads(capsys.readouterr().out)
+    assert agent.ask("compare", a=["even"], b=["late"]) == output
+    assert agent.ask("compare", a="even", b="late") == output
 
 
 @pytest.mark.parametrize(
@@ -173,6 +173,6 @@ def test_without_the_extra_the_verb_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(Extra, "is_installed", False)
     assert main(["mcp"]) == 2
-    told = capsys.readouterr().err
-    assert "pip install 'strategy-lab[mcp]'" in told
-    assert told.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert "pip install 'strategy-lab[mcp]'" in errors
+    assert errors.count("\n") == 1

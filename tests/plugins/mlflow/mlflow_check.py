@@ -68,6 +68,6 @@ def test_an_address_without_mlflow_is_a_sentence(
 ) -> None:
     run = write_run(tmp_path / "run", steps=40)
     assert main(["export", str(run), "--format", "mlflow", "-o", address]) == 2
-    told = capsys.readouterr().err
-    assert "did not take the run" in told
-    assert told.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert "did not take the run" in errors
+    assert errors.count("\n") == 1

@@ -78,6 +78,6 @@ def test_a_collector_that_has_no_such_path_is_a_sentence(
 ) -> None:
     run = write_run(tmp_path / "run", steps=40)
     assert main(["export", str(run), "--format", "otlp", "-o", f"{collector}/elsewhere"]) == 2
-    told = capsys.readouterr().err
-    assert "did not take the metrics" in told
-    assert "404" in told or "Not Found" in told
+    errors = capsys.readouterr().err
+    assert "did not take the metrics" in errors
+    assert "404" in errors or "Not Found" in errors

@@ -126,9 +126,9 @@ def test_a_collector_that_refuses_and_a_run_without_numbers_are_sentences(
     run = write_run(tmp_path / "run", steps=40)
     receiver.status = 403
     assert main(["export", str(run), "--format", "otlp", "-o", receiver.address]) == 2
-    told = capsys.readouterr().err
-    assert "did not take the metrics" in told
-    assert "403" in told or "Forbidden" in told
+    errors = capsys.readouterr().err
+    assert "did not take the metrics" in errors
+    assert "403" in errors or "Forbidden" in errors
     (tmp_path / "none").mkdir()
     assert main(["export", str(tmp_path / "none"), "--format", "otlp", "-o", "http://h"]) == 2
     assert "Traceback" not in capsys.readouterr().err

@@ -47,25 +47,25 @@ def test_a_ring_of_four_sends_six_messages_of_a_quarter() -> None:
 
 @given(algorithms, st.floats(1.0, 100.0))
 def test_one_observation_is_explained_by_bytes(algorithm: str, took_ms: float) -> None:
-    found = fit(algorithm, [Observed(2, 4e6, took_ms)])
-    assert found.ms(2, 4e6) == pytest.approx(took_ms)
-    assert (found.fixed_ms, found.latency_ms, found.residual) == (0.0, 0.0, 0.0)
+    fitted = fit(algorithm, [Observed(2, 4e6, took_ms)])
+    assert fitted.ms(2, 4e6) == pytest.approx(took_ms)
+    assert (fitted.fixed_ms, fitted.latency_ms, fitted.residual) == (0.0, 0.0, 0.0)
 
 
 @given(parts, parts)
 def test_three_groups_show_latency_and_bytes(latency: float, per_mb: float) -> None:
     made = CollectiveTime("collective-ring", 0.0, latency, per_mb / 1e6, 0.0, 1)
-    found = of_observed(made, [2, 4, 8], 4e6)
-    assert found.residual < 0.25
+    fitted = of_observed(made, [2, 4, 8], 4e6)
+    assert fitted.residual < 0.25
     for number in (2, 4, 8):
-        assert found.ms(number, 4e6) == pytest.approx(made.ms(number, 4e6), rel=0.25)
+        assert fitted.ms(number, 4e6) == pytest.approx(made.ms(number, 4e6), rel=0.25)
 
 
 def test_latency_that_matters_is_found() -> None:
     made = CollectiveTime("collective-ring", 0.0, 3.0, 5e-6, 0.0, 1)
-    found = of_observed(made, [2, 4, 8], 4e6)
-    assert found.latency_ms == pytest.approx(3.0, rel=0.01)
-    assert found.ms(64, 4e6) == pytest.approx(made.ms(64, 4e6), rel=0.01)
+    fitted = of_observed(made, [2, 4, 8], 4e6)
+    assert fitted.latency_ms == pytest.approx(3.0, rel=0.01)
+    assert fitted.ms(64, 4e6) == pytest.approx(made.ms(64, 4e6), rel=0.01)
 
 
 def test_an_algorithm_without_a_model_is_refused() -> None:

@@ -47,13 +47,13 @@ def test_the_curve_for_people(runs: list[str], capsys: Captured) -> None:
 
 def test_json_has_every_figure(runs: list[str], capsys: Captured) -> None:
     assert main(["predict", *runs, "--replicas", "4,8", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [row["num_replicas"] for row in found["steps"]] == [1, 2, 4, 8]
-    assert [row["basis"] for row in found["steps"]] == ["measured"] * 2 + ["predicted"] * 2
-    last = found["steps"][-1]
+    answer = json.loads(capsys.readouterr().out)
+    assert [row["num_replicas"] for row in answer["steps"]] == [1, 2, 4, 8]
+    assert [row["basis"] for row in answer["steps"]] == ["measured"] * 2 + ["predicted"] * 2
+    last = answer["steps"][-1]
     assert last["low_ms"] < last["step_ms"] < last["high_ms"]
-    assert found["all_reduce"]["likely"]["ms_per_byte"] > 0
-    assert (found["error_per_doubling"], found["replay_error"]) == (0.1, None)
+    assert answer["all_reduce"]["likely"]["ms_per_byte"] > 0
+    assert (answer["error_per_doubling"], answer["replay_error"]) == (0.1, None)
 
 
 def test_a_described_link_and_another_algorithm(runs: list[str], capsys: Captured) -> None:
@@ -78,9 +78,9 @@ def test_a_wrong_request_is_one_line(
     runs: list[str], capsys: Captured, options: list[str], problem: str
 ) -> None:
     assert main(["predict", *runs, *options]) == 2
-    told = capsys.readouterr().err
-    assert problem in told
-    assert told.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert problem in errors
+    assert errors.count("\n") == 1
 
 
 def test_replicas_that_share_cores_are_refused(tmp_path: Path, capsys: Captured) -> None:
@@ -91,11 +91,11 @@ def test_replicas_that_share_cores_are_refused(tmp_path: Path, capsys: Captured)
 @pytest.mark.run
 def test_more_replicas_on_the_same_cores_take_longer(finished_run: Path, capsys: Captured) -> None:
     assert main(["predict", str(finished_run), "--replicas", "8,16,64", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    four, eight, sixteen = found["steps"]
+    answer = json.loads(capsys.readouterr().out)
+    four, eight, sixteen = answer["steps"]
     assert [four["basis"], eight["basis"], sixteen["basis"]] == ["measured"] + ["predicted"] * 2
     assert eight["low_ms"] < eight["step_ms"] < eight["high_ms"]
     assert 1.2 * four["step_ms"] < eight["step_ms"] < 4 * four["step_ms"]
     assert 1.2 * eight["step_ms"] < sixteen["step_ms"]
     assert four["efficiency"] is None
-    assert any("are left out" in note for note in found["notes"])
+    assert any("are left out" in note for note in answer["notes"])

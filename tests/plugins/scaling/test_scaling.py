@@ -55,12 +55,12 @@ def recorded(num: int, *, steps: int = 400, batch: int = 32, noise: float = 0.03
 
 @pytest.mark.parametrize(("sources", "number"), [((1, 2), 4), ((1, 2), 8), ((2, 4), 8)])
 def test_the_truth_of_a_made_recording_is_found(sources: tuple[int, ...], number: int) -> None:
-    found = predict_from([recorded(num) for num in sources], [number]).steps[0]
+    step = predict_from([recorded(num) for num in sources], [number]).steps[0]
     really = recorded(number).step_ms
-    assert found.step_ms == pytest.approx(really, rel=0.08)
-    assert found.low_ms is not None
-    assert found.high_ms is not None
-    assert found.low_ms < really < found.high_ms
+    assert step.step_ms == pytest.approx(really, rel=0.08)
+    assert step.low_ms is not None
+    assert step.high_ms is not None
+    assert step.low_ms < really < step.high_ms
 
 
 def test_more_replicas_wait_for_the_latest_of_more() -> None:
@@ -85,10 +85,10 @@ def test_steps_get_longer_and_efficiency_falls_with_every_replica() -> None:
 
 
 def test_what_was_measured_is_not_predicted_again() -> None:
-    found = predict_from([recorded(1), recorded(2)], [1, 2, 4])
-    assert [item.basis for item in found.rows] == ["measured", "measured", "predicted"]
-    assert found.measured[1].step_ms == recorded(2).step_ms
-    assert found.measured[1].low_ms is None
+    prediction = predict_from([recorded(1), recorded(2)], [1, 2, 4])
+    assert [item.basis for item in prediction.rows] == ["measured", "measured", "predicted"]
+    assert prediction.measured[1].step_ms == recorded(2).step_ms
+    assert prediction.measured[1].low_ms is None
 
 
 def test_one_group_alone_leaves_a_wide_interval() -> None:
@@ -102,15 +102,15 @@ def test_one_group_alone_leaves_a_wide_interval() -> None:
 
 
 def test_beyond_four_times_the_recorded_replicas_is_paper() -> None:
-    found = predict_from([recorded(1), recorded(2)], [8, 16])
-    assert [item.basis for item in found.steps] == ["predicted", "on paper"]
+    prediction = predict_from([recorded(1), recorded(2)], [8, 16])
+    assert [item.basis for item in prediction.steps] == ["predicted", "on paper"]
 
 
 def test_a_described_link_replaces_the_recorded_one() -> None:
-    found = predict_from([recorded(1)], [4], link=LINK).steps[0]
+    step = predict_from([recorded(1)], [4], link=LINK).steps[0]
     # 4 MB over a ring of four: 6 MB at 10 GB/s.
-    assert found.all_reduce_ms == pytest.approx(0.6)
-    assert found.basis == "on paper"
+    assert step.all_reduce_ms == pytest.approx(0.6)
+    assert step.basis == "on paper"
 
 
 def test_faster_devices_compute_in_less_time() -> None:
@@ -132,8 +132,8 @@ def test_another_algorithm_sends_other_messages() -> None:
 
 def test_another_batch_needs_runs_of_two_batches() -> None:
     two = [recorded(2), recorded(2, batch=64)]
-    found = predict_from(two, [4], batch_per_replica=128).steps[0]
-    assert found.step_ms == pytest.approx(recorded(4, batch=128).step_ms, rel=0.06)
+    step = predict_from(two, [4], batch_per_replica=128).steps[0]
+    assert step.step_ms == pytest.approx(recorded(4, batch=128).step_ms, rel=0.06)
     with pytest.raises(PredictionError, match="All runs have 32 examples per replica"):
         predict_from([recorded(1), recorded(2)], [4], batch_per_replica=64)
 
@@ -162,13 +162,13 @@ def cluster(tmp_path: Path, num: int, **options: Any) -> strategy_profiles.Profi
 def test_recorded_runs_predict_a_recorded_run(tmp_path: Path) -> None:
     # 20 ms of compute; the bytes that pass a worker of four are 1.5 times those of two.
     two, four = (cluster(tmp_path, num, transfer_ms=ms) for num, ms in ((2, 10.0), (4, 15.0)))
-    found = predict_scaling([two], [4]).steps[0]
+    step = predict_scaling([two], [4]).steps[0]
     wall = step_times(four, 0).median_ms
-    assert found.low_ms is not None
-    assert found.high_ms is not None
+    assert step.low_ms is not None
+    assert step.high_ms is not None
     assert wall is not None
-    assert found.low_ms <= wall <= found.high_ms
-    assert found.step_ms == pytest.approx(wall, rel=0.04)
+    assert step.low_ms <= wall <= step.high_ms
+    assert step.step_ms == pytest.approx(wall, rel=0.04)
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,9 @@ def test_the_reason_stands_where_the_curve_would(folder: Path) -> None:
 def test_hardware_of_ones_own(folder: Path) -> None:
     page = open_page("scaling", folder, run="2-workers")
     page.selectbox(key="scaling_link").select("own hardware")
-    shown = rerun(page)
-    assert [each.value for each in shown.error] == ["No value is given\\."]
-    assert not shown.dataframe
+    page_after = rerun(page)
+    assert [each.value for each in page_after.error] == ["No value is given\\."]
+    assert not page_after.dataframe
     page.number_input(key="link_bandwidth_gbps").set_value(0.001)
     (slow,) = (each.value for each in rerun(page).dataframe)
     page.number_input(key="link_bandwidth_gbps").set_value(100.0)

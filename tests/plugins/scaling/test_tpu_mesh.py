@@ -63,18 +63,18 @@ def test_latency_counts_once_for_each_hop(
     recorded: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = LINK.model_copy(update={"latency_us": 1_000.0, "latency_source": "made up"})
-    found = predicted(recorded, monkeypatch, traffic=[REDUCED], link=slow)
+    prediction = predicted(recorded, monkeypatch, traffic=[REDUCED], link=slow)
     bare = predicted(recorded, monkeypatch, traffic=[REDUCED])
-    assert found.times[2].low_ms - bare.times[2].low_ms == pytest.approx(2 * 9)
-    assert not found.notes
+    assert prediction.times[2].low_ms - bare.times[2].low_ms == pytest.approx(2 * 9)
+    assert not prediction.notes
     assert "latency of a message is not known" in bare.notes[0]
 
 
 def test_bytes_of_a_replica_on_several_chips_are_spread_or_on_one(
     recorded: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = predicted(recorded, monkeypatch, traffic=[REDUCED], cores_per_replica=2)
-    two = found.times[1]
+    prediction = predicted(recorded, monkeypatch, traffic=[REDUCED], cores_per_replica=2)
+    two = prediction.times[1]
     assert two.num_chips == 4
     assert two.high_ms == pytest.approx(2 * two.low_ms)
 
@@ -83,9 +83,9 @@ def test_sums_of_unknown_size_and_within_a_replica_are_not_counted(
     recorded: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others = [CoreTraffic("all-reduce", 2, 3, None, None), CoreTraffic("all-reduce", 4, 9, 8, 8)]
-    found = predicted(recorded, monkeypatch, traffic=[REDUCED, *others])
-    assert found.gradient_bytes == 1_000_000
-    assert found.notes[0] == "3 all-reduces of unknown size are not counted"
+    prediction = predicted(recorded, monkeypatch, traffic=[REDUCED, *others])
+    assert prediction.gradient_bytes == 1_000_000
+    assert prediction.notes[0] == "3 all-reduces of unknown size are not counted"
 
 
 def test_what_is_not_recorded_is_refused(

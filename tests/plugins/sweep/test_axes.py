@@ -19,13 +19,13 @@ BASE = RunSpec(devices="cpu:2", workload="digits-mlp", global_batch_size=64)
 
 
 def labels(base: RunSpec, *texts: str, inventory: Inventory = CPU) -> list[str]:
-    found = combine(base, read_axes(texts), inventory)
-    return [item.label for item in found.configurations]
+    combined = combine(base, read_axes(texts), inventory)
+    return [item.label for item in combined.configurations]
 
 
 def reasons(base: RunSpec, *texts: str, inventory: Inventory = CPU) -> dict[str, str]:
-    found = combine(base, read_axes(texts), inventory)
-    return {item.label: item.reason for item in found.left_out}
+    combined = combine(base, read_axes(texts), inventory)
+    return {item.label: item.reason for item in combined.left_out}
 
 
 def test_texts_and_files_are_axes_under_short_names(tmp_path: Path) -> None:
@@ -40,21 +40,21 @@ def test_texts_and_files_are_axes_under_short_names(tmp_path: Path) -> None:
 
 
 def test_every_combination_that_can_run_is_a_configuration() -> None:
-    found = combine(BASE, read_axes(["devices=1,2", "batch=64,128"]), CPU)
-    assert [item.label for item in found.configurations] == [
+    combined = combine(BASE, read_axes(["devices=1,2", "batch=64,128"]), CPU)
+    assert [item.label for item in combined.configurations] == [
         "1 device batch 64",
         "1 device batch 128",
         "2 devices batch 64",
         "2 devices batch 128",
     ]
-    assert found.reference == 2
-    assert not found.left_out
+    assert combined.reference == 2
+    assert not combined.left_out
 
 
 def test_the_base_is_added_if_the_axes_do_not_have_it() -> None:
-    found = combine(BASE, read_axes(["batch=128,256"]), CPU)
-    assert found.configurations[found.reference].label == "batch 64"
-    assert found.configurations[found.reference].changes == {}
+    combined = combine(BASE, read_axes(["batch=128,256"]), CPU)
+    assert combined.configurations[combined.reference].label == "batch 64"
+    assert combined.configurations[combined.reference].changes == {}
 
 
 def test_the_added_base_is_named_as_the_others_are() -> None:
@@ -92,33 +92,35 @@ def test_auto_is_named_by_what_it_means_here() -> None:
 
 
 def test_impossible_combinations_are_left_out_with_the_reason_of_validation() -> None:
-    told = reasons(BASE, "devices=2,3", "batch=64", "algorithm=auto,hierarchical-copy")
-    assert "cannot be shared equally among 3 replicas" in told["3 devices auto"]
-    told = reasons(BASE, "strategy=mirrored,one-device", "devices=1,2")
-    assert told == {"one-device 2 devices": "one-device uses a single device, not devices='cpu:2'"}
-    told = reasons(BASE, "devices=cpu:1,cpu:2,gpu:2")
-    assert "needs a GPU" in told["gpu:2"]
+    refusals = reasons(BASE, "devices=2,3", "batch=64", "algorithm=auto,hierarchical-copy")
+    assert "cannot be shared equally among 3 replicas" in refusals["3 devices auto"]
+    refusals = reasons(BASE, "strategy=mirrored,one-device", "devices=1,2")
+    assert refusals == {
+        "one-device 2 devices": "one-device uses a single device, not devices='cpu:2'"
+    }
+    refusals = reasons(BASE, "devices=cpu:1,cpu:2,gpu:2")
+    assert "needs a GPU" in refusals["gpu:2"]
 
 
 def test_what_changes_nothing_is_not_run_twice() -> None:
-    told = reasons(BASE, "algorithm=auto,collective-ring,hierarchical-copy")
-    assert told == {"collective-ring": "it is the same as auto here"}
-    told = reasons(
+    refusals = reasons(BASE, "algorithm=auto,collective-ring,hierarchical-copy")
+    assert refusals == {"collective-ring": "it is the same as auto here"}
+    refusals = reasons(
         BASE, "strategy=mirrored,one-device", "devices=1", "algorithm=auto,hierarchical-copy"
     )
-    assert "no effect under one-device" in told["one-device 1 device hierarchical-copy"]
+    assert "no effect under one-device" in refusals["one-device 1 device hierarchical-copy"]
 
 
 def test_packs_without_effect_are_left_out() -> None:
-    told = reasons(BASE, "algorithm=auto,hierarchical-copy", "packs=1,4")
-    assert "no effect" in told["auto packs 4"]
+    refusals = reasons(BASE, "algorithm=auto,hierarchical-copy", "packs=1,4")
+    assert "no effect" in refusals["auto packs 4"]
 
 
 def test_a_number_of_devices_is_that_of_replicas() -> None:
-    found = combine(
+    combined = combine(
         BASE, read_axes(["strategy=mirrored,multi-worker-mirrored", "devices=1,2"]), CPU
     )
-    changes = {item.label: item.changes for item in found.configurations}
+    changes = {item.label: item.changes for item in combined.configurations}
     assert changes["multi-worker-mirrored 2 devices"]["workers"] == 2
     assert changes["multi-worker-mirrored 2 devices"]["devices"] == "cpu:1"
     assert changes["mirrored 2 devices"]["devices"] == "cpu:2"

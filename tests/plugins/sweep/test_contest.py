@@ -45,20 +45,20 @@ def test_it_ends_when_the_leader_is_clearly_faster() -> None:
     now = sweep_progress(sweep)
     assert (now.left, now.next_run, now.ended) == ((1,), None, "one configuration was left")
     assert len(rounds_of(sweep)) < 8
-    found = results(sweep)
-    assert found.winner is not None
-    assert found.winner.label == "batch 128"
-    of_default = found.winner.of_reference
+    sweep_results = results(sweep)
+    assert sweep_results.winner is not None
+    assert sweep_results.winner.label == "batch 128"
+    of_default = sweep_results.winner.of_reference
     assert of_default is not None
     assert 1 < of_default.low < 1.5 < of_default.high
 
 
 def test_equal_leaders_use_the_whole_budget_and_are_not_told_apart() -> None:
     sweep = played(made_sweep(3, budget=Budget(rounds=5)), rates(100.0, 100, 100, spread=0.05))
-    found = results(sweep)
-    assert "budget of 5 rounds" in found.now.ended
+    sweep_results = results(sweep)
+    assert "budget of 5 rounds" in sweep_results.now.ended
     assert len(sweep.runs) == 15
-    assert {item.state for item in found.table} == {"fastest", "not distinguishable"}
+    assert {item.state for item in sweep_results.table} == {"fastest", "not distinguishable"}
 
 
 @pytest.mark.slow
@@ -89,10 +89,10 @@ def test_a_failed_configuration_stops_with_its_reason_and_the_others_go_on() -> 
 
 
 def test_a_sweep_whose_runs_all_fail_is_over_and_has_no_winner() -> None:
-    found = results(played(made_sweep(3), lambda _turn: "broken"))
-    assert found.now.ended == "every configuration failed"
-    assert found.winner is None
-    assert len(found.sweep.runs) == 3
+    sweep_results = results(played(made_sweep(3), lambda _turn: "broken"))
+    assert sweep_results.now.ended == "every configuration failed"
+    assert sweep_results.winner is None
+    assert len(sweep_results.sweep.runs) == 3
 
 
 def test_no_run_starts_after_the_time_is_used() -> None:

@@ -53,10 +53,10 @@ def test_an_interval_needs_three_runs(done: Sweep) -> None:
 
 
 def test_a_pareto_front_leaves_out_what_is_slower_and_later(done: Sweep) -> None:
-    found = results(done)
+    sweep_results = results(done)
     # Steps: 640, 853, 1289 and 6400 ms; the first is the soonest, the second the fastest.
-    assert set(found.pareto("step_ms")) == {0, 1}
-    assert found.pareto("num_replicas") == [1]
+    assert set(sweep_results.pareto("step_ms")) == {0, 1}
+    assert sweep_results.pareto("num_replicas") == [1]
 
 
 def test_the_headline_counts_the_configurations_that_have_run() -> None:
@@ -116,22 +116,22 @@ def test_a_sweep_without_a_run_and_one_that_failed_say_so() -> None:
 
 
 def test_the_winners_spec_has_its_changes(done: Sweep) -> None:
-    found = results(done)
-    assert found.winner is not None
-    assert found.spec(found.winner.index).global_batch_size == 128
+    sweep_results = results(done)
+    assert sweep_results.winner is not None
+    assert sweep_results.spec(sweep_results.winner.index).global_batch_size == 128
 
 
 def test_json_markdown_and_csv_have_every_configuration(done: Sweep) -> None:
-    found = results(done)
-    document = json.loads(json.dumps(as_json(found), allow_nan=False))
+    sweep_results = results(done)
+    document = json.loads(json.dumps(as_json(sweep_results), allow_nan=False))
     assert document["winner"]["spec"]["global_batch_size"] == 128
     assert len(document["configurations"]) == 4
     assert document["left_out"] == [{"label": "batch | 63", "reason": "cannot be shared equally"}]
-    rows = list(csv.DictReader(io.StringIO(as_csv(found))))
+    rows = list(csv.DictReader(io.StringIO(as_csv(sweep_results))))
     assert rows[0]["configuration"] == "batch 128"
     assert rows[-1]["step_ms_low"] == ""
     assert rows[0]["examples_per_second_at_median"]
-    text = as_markdown(sweep_answer(found), "Sweep")
+    text = as_markdown(sweep_answer(sweep_results), "Sweep")
     assert "| batch 128 | 153 | " in text
     assert "| batch \\| 63 | cannot be shared equally |" in text
 
@@ -142,11 +142,11 @@ def test_labels_are_text_in_markdown_and_in_a_spreadsheet(done: Sweep) -> None:
         msgspec.structs.replace(item, label=label) if item.label == "batch 128" else item
         for item in done.configurations
     ]
-    found = results(msgspec.structs.replace(done, configurations=configurations))
-    text = as_markdown(sweep_answer(found), "Sweep")
+    sweep_results = results(msgspec.structs.replace(done, configurations=configurations))
+    text = as_markdown(sweep_answer(sweep_results), "Sweep")
     for markup in ("![", "@someone", "<img>", " `code`"):
         assert markup not in text
-    (row,) = [row for row in csv.reader(io.StringIO(as_csv(found))) if label in row[0]]
+    (row,) = [row for row in csv.reader(io.StringIO(as_csv(sweep_results))) if label in row[0]]
     assert row[0] == f"'{label}"
 
 
@@ -188,8 +188,13 @@ def test_a_sweep_that_is_not_there_and_a_wrong_index_are_refused(
 
 
 def test_the_reason_of_a_failure_has_no_full_stop_to_which_another_is_added() -> None:
-    found = results(played(made_sweep(3), lambda turn: 9.0 if turn.configuration else "Too large."))
-    assert why_text(next(item for item in found.table if item.index == 0)) == "failed: Too large"
+    sweep_results = results(
+        played(made_sweep(3), lambda turn: 9.0 if turn.configuration else "Too large.")
+    )
+    assert (
+        why_text(next(item for item in sweep_results.table if item.index == 0))
+        == "failed: Too large"
+    )
 
 
 def test_a_wide_ratio_has_no_more_digits_than_a_person_reads() -> None:

@@ -31,11 +31,11 @@ def launcher() -> Iterator[Launcher]:
 
 
 def test_a_folder_without_sweeps_shows_the_form_and_how_long_it_would_take(lab: Path) -> None:
-    shown = open_page("sweep", lab)
-    assert "14 configurations" in text_of(shown)
-    assert "assumed" in text_of(shown)
-    assert "one\\-device uses a single device" in text_of(shown)
-    assert not shown.button(key="sweep_start").disabled
+    page = open_page("sweep", lab)
+    assert "14 configurations" in text_of(page)
+    assert "assumed" in text_of(page)
+    assert "one\\-device uses a single device" in text_of(page)
+    assert not page.button(key="sweep_start").disabled
 
 
 def test_axes_that_leave_nothing_to_compare_disable_start(lab: Path) -> None:
@@ -59,9 +59,9 @@ def test_the_recipe_fills_the_form_in(lab: Path) -> None:
     page = open_page("sweep", lab)
     next(button for button in page.button if "Keras fit" in button.label).click()
     for _ in range(2):
-        shown = rerun(page)
-        assert shown.multiselect(key="sweep_loop").value == ["custom", "fit"]
-        assert "loop fit" in text_of(shown)
+        page_after = rerun(page)
+        assert page_after.multiselect(key="sweep_loop").value == ["custom", "fit"]
+        assert "loop fit" in text_of(page_after)
 
 
 @pytest.mark.parametrize(("num_cores", "num_replicas"), [(1, 2), (2, 2), (6, 4)])
@@ -71,9 +71,9 @@ def test_the_recipe_has_no_replicas_that_share_a_core(
     monkeypatch.setattr(os, "cpu_count", lambda: num_cores)
     page = open_page("sweep", lab)
     next(button for button in page.button if "Keras fit" in button.label).click()
-    shown = rerun(page)
-    assert shown.multiselect(key="sweep_devices").value == [num_replicas]
-    assert "**2 configurations**" in text_of(shown), "the default has as many replicas"
+    page_after = rerun(page)
+    assert page_after.multiselect(key="sweep_devices").value == [num_replicas]
+    assert "**2 configurations**" in text_of(page_after), "the default has as many replicas"
 
 
 def test_a_sweep_is_started_cancelled_and_goes_on_to_its_end(lab: Path) -> None:
@@ -84,13 +84,13 @@ def test_a_sweep_is_started_cancelled_and_goes_on_to_its_end(lab: Path) -> None:
     page.number_input(key="sweep_seconds").set_value(0.5)
     page.number_input(key="sweep_rounds").set_value(1)
     page.button(key="sweep_start").click()
-    shown = rerun(rerun(page))
+    page_after = rerun(rerun(page))
     running = state.lab().part(Sweeps).active
     assert running is not None
-    assert shown.button(key="sweep_cancel").label == "Cancel"
+    assert page_after.button(key="sweep_cancel").label == "Cancel"
     wait_until(lambda: len(running.sweeping.sweep.runs) >= 1)
-    shown.button(key="sweep_cancel").click()
-    rerun(shown)
+    page_after.button(key="sweep_cancel").click()
+    rerun(page_after)
     assert running.wait(MAX_WAIT_S)
     again = open_page("sweep", lab, sweep=running.name)
     assert "Interrupted after" in text_of(again)
@@ -111,11 +111,11 @@ def test_a_sweep_is_started_cancelled_and_goes_on_to_its_end(lab: Path) -> None:
 
 def test_a_complete_sweep_has_its_answer_chart_table_and_links(lab: Path) -> None:
     save(played(made_sweep(4), lambda turn: 100.0 + 30 * turn.configuration + turn.round), lab)
-    shown = open_page("sweep", lab, sweep="sweep-1")
-    assert "Best of 4 configurations: <b>batch 256</b>" in text_of(shown)
-    assert charts_of(shown)
-    assert shown.dataframe[0].value["configuration"].tolist()[0] == "batch 256"
-    labels = [link.proto.label for link in shown.get("page_link")]
+    page = open_page("sweep", lab, sweep="sweep-1")
+    assert "Best of 4 configurations: <b>batch 256</b>" in text_of(page)
+    assert charts_of(page)
+    assert page.dataframe[0].value["configuration"].tolist()[0] == "batch 256"
+    labels = [link.proto.label for link in page.get("page_link")]
     assert {"Why", "Timeline", "Compare with the default"} <= set(labels)
 
 
@@ -143,11 +143,11 @@ def test_the_chart_of_configurations_alike_in_batch_and_replicas_is_over_the_ste
 
 def test_a_sweep_whose_runs_all_failed_says_why(lab: Path) -> None:
     save(played(made_sweep(2), lambda _turn: "out of memory"), lab)
-    shown = open_page("sweep", lab, sweep="sweep-1")
-    assert "all 2 failed" in text_of(shown)
-    assert set(shown.dataframe[0].value["state"]) == {"failed"}
-    assert "failed: out of memory</td>" in text_of(shown)
-    assert not charts_of(shown)
+    page = open_page("sweep", lab, sweep="sweep-1")
+    assert "all 2 failed" in text_of(page)
+    assert set(page.dataframe[0].value["state"]) == {"failed"}
+    assert "failed: out of memory</td>" in text_of(page)
+    assert not charts_of(page)
 
 
 def test_a_file_of_code_in_a_sweep_has_to_be_confirmed(lab: Path) -> None:

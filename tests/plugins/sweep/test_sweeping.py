@@ -99,10 +99,10 @@ def planned(runs: Path, budget: Budget | None = None) -> Sweep:
 
 def test_each_run_is_stopped_when_its_steps_are_long_enough(tmp_path: Path) -> None:
     machine = Machine()
-    found = machine.sweeping(planned(tmp_path), tmp_path).go()
-    assert found.winner is not None
-    assert found.winner.label == "batch 128"
-    by_label = {item.label: item for item in found.table}
+    outcome = machine.sweeping(planned(tmp_path), tmp_path).go()
+    assert outcome.winner is not None
+    assert outcome.winner.label == "batch 128"
+    by_label = {item.label: item for item in outcome.table}
     step = by_label["batch 64"].step_ms
     assert step is not None
     assert step.middle == pytest.approx(20.0, rel=0.25)
@@ -204,11 +204,11 @@ def test_a_killed_sweep_makes_no_finished_run_again(tmp_path: Path) -> None:
 def test_a_failed_run_takes_its_configuration_out(tmp_path: Path) -> None:
     machine = Machine()
     machine.failing = {"sweep-digits-mlp-1-c2-batch-128-1"}
-    found = machine.sweeping(planned(tmp_path), tmp_path).go()
-    why = {item.label: item.why for item in found.table}
+    outcome = machine.sweeping(planned(tmp_path), tmp_path).go()
+    why = {item.label: item.why for item in outcome.table}
     assert why["batch 128"] == "failed: The worker failed"
-    assert found.winner is not None
-    assert found.winner.label == "batch 64"
+    assert outcome.winner is not None
+    assert outcome.winner.label == "batch 64"
 
 
 @pytest.mark.parametrize(
@@ -236,14 +236,14 @@ def test_what_predictions_left_out_is_checked_at_the_end(
     monkeypatch.setattr(sweeping, "why_pruned", why_pruned)
     machine = Machine()
     plan = msgspec.structs.replace(planned(tmp_path), verifies=True)
-    found = machine.sweeping(plan, tmp_path).go()
-    assert [run.configuration for run in found.sweep.verified] == [left_out]
-    assert len(machine.names) == len(found.sweep.runs) + 1
-    assert slower in verified_text(found)
-    assert found.winner is not None
-    assert found.winner.index != left_out
+    outcome = machine.sweeping(plan, tmp_path).go()
+    assert [run.configuration for run in outcome.sweep.verified] == [left_out]
+    assert len(machine.names) == len(outcome.sweep.runs) + 1
+    assert slower in verified_text(outcome)
+    assert outcome.winner is not None
+    assert outcome.winner.index != left_out
     # Going on makes no run again.
     machine.sweeping(load(tmp_path, plan.name), tmp_path).go()
-    assert len(machine.names) == len(found.sweep.runs) + 1
-    unchecked = msgspec.structs.replace(found.sweep, verified=[])
+    assert len(machine.names) == len(outcome.sweep.runs) + 1
+    unchecked = msgspec.structs.replace(outcome.sweep, verified=[])
     assert verified_text(results(unchecked)) == ""

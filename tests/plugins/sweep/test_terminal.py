@@ -24,8 +24,8 @@ def test_the_reason_of_a_failure_is_below_the_table(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     print_sweep(results(played(made_sweep(3), rate)), tmp_path)
-    shown = capsys.readouterr().out
-    table, _, rest = shown.partition("Left out or stopped")
+    output = capsys.readouterr().out
+    table, _, rest = output.partition("Left out or stopped")
     (row,) = (line for line in table.splitlines() if line.startswith("│ batch 128 "))
     assert row.endswith(" failed  │")
     assert FAILED.rstrip(".") in " ".join(rest.replace("│", " ").split())

@@ -47,9 +47,9 @@ def test_a_sweep_finds_a_winner_and_writes_every_format(
     assert len(list(csv.DictReader(table.open()))) == 3
     assert "Pareto front" in report.read_text()
     assert main(["sweep", "--show", next(names(runs)), "--runs", str(runs)]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "strategy-lab run --strategy mirrored" in shown
-    assert "parse_spec" in shown
+    output = " ".join(capsys.readouterr().out.split())
+    assert "strategy-lab run --strategy mirrored" in output
+    assert "parse_spec" in output
 
 
 def test_ctrl_c_keeps_what_is_there_and_resume_goes_on(

@@ -50,9 +50,9 @@ def _after_epochs(ms: float, where: Any) -> list[tuple[int, float, Any]]:
 
 def test_children_add_up_to_their_parent(tmp_path: Path) -> None:
     gaps = [*_after_epochs(400.0, ITERATOR), *_after_epochs(100.0, VALIDATION), (50, 90.0, OWN)]
-    found = _account(_run(tmp_path, gaps=gaps))
-    for row in found.rows:
-        children = found.children(row.row)
+    time_account = _account(_run(tmp_path, gaps=gaps))
+    for row in time_account.rows:
+        children = time_account.children(row.row)
         if children and row.kind != "program":
             assert sum(child.total_ms for child in children) == pytest.approx(
                 row.total_ms, rel=0.01
@@ -61,29 +61,29 @@ def test_children_add_up_to_their_parent(tmp_path: Path) -> None:
 
 def test_the_gaps_between_steps_are_divided_by_what_the_samples_say(tmp_path: Path) -> None:
     gaps = [*_after_epochs(300.0, ITERATOR), *_after_epochs(100.0, VALIDATION)]
-    found = _account(_run(tmp_path, gaps=gaps))
-    assert found.row("loop/between").total_ms == pytest.approx(2000.0, rel=0.01)
-    assert found.row("loop/between/epoch-start").total_ms == pytest.approx(1500.0, rel=0.03)
-    assert found.row("loop/between/validation").total_ms == pytest.approx(500.0, rel=0.05)
-    assert found.row("loop/between/epoch-start").num_times == len(EPOCHS)
+    time_account = _account(_run(tmp_path, gaps=gaps))
+    assert time_account.row("loop/between").total_ms == pytest.approx(2000.0, rel=0.01)
+    assert time_account.row("loop/between/epoch-start").total_ms == pytest.approx(1500.0, rel=0.03)
+    assert time_account.row("loop/between/validation").total_ms == pytest.approx(500.0, rel=0.05)
+    assert time_account.row("loop/between/epoch-start").num_times == len(EPOCHS)
 
 
 def test_the_iterator_that_is_freed_at_the_line_of_the_loop_belongs_to_the_start_of_an_epoch(
     tmp_path: Path,
 ) -> None:
     gaps = [*_after_epochs(300.0, FREED), *_after_epochs(100.0, ITERATOR)]
-    found = _account(_run(tmp_path, gaps=gaps))
-    assert found.row("loop/between/epoch-start").total_ms == pytest.approx(2000.0, rel=0.02)
+    time_account = _account(_run(tmp_path, gaps=gaps))
+    assert time_account.row("loop/between/epoch-start").total_ms == pytest.approx(2000.0, rel=0.02)
 
 
 def test_of_two_segments_in_one_loop_each_has_its_own_time(tmp_path: Path) -> None:
     profile = _run(tmp_path, segments=[{}, {}], gaps=[(10, 300.0, VALIDATION)])
     steps = [step_times(profile, segment.segment) for segment in profile.segments]
     begins = [int(each.start_ns[0]) for each in steps]
-    found = [regions_of(profile, segment.segment) for segment in profile.segments]
-    assert found[0].over_ns == pytest.approx(begins[1], abs=10e6)
-    assert found[0].loop_ms == pytest.approx((begins[1] - begins[0]) / 1e6, rel=0.01)
-    assert found[1].loop_ms == pytest.approx((found[1].over_ns - begins[1]) / 1e6, rel=0.01)
+    regions = [regions_of(profile, segment.segment) for segment in profile.segments]
+    assert regions[0].over_ns == pytest.approx(begins[1], abs=10e6)
+    assert regions[0].loop_ms == pytest.approx((begins[1] - begins[0]) / 1e6, rel=0.01)
+    assert regions[1].loop_ms == pytest.approx((regions[1].over_ns - begins[1]) / 1e6, rel=0.01)
 
 
 def test_tracing_that_comes_back_with_each_validation_is_a_finding_of_its_own(
@@ -101,30 +101,30 @@ def test_tracing_that_comes_back_with_each_validation_is_a_finding_of_its_own(
 
 def test_a_test_function_that_is_traced_once_is_no_fault(tmp_path: Path) -> None:
     once = place("tracing", 40, "model.fit(data)", within="validation")
-    found = findings(
+    all_findings = findings(
         gather_facts(profile := _run(tmp_path, gaps=[(19, 900.0, once)]), profile.segments[0])
     )
-    assert "retracing" not in [each.key for each in found]
+    assert "retracing" not in [each.key for each in all_findings]
 
 
 def test_a_run_without_samples_has_a_rest_between_its_steps(tmp_path: Path) -> None:
-    found = _account(_run(tmp_path, gaps=None))
-    assert found.row("program") is None
-    between = found.row("loop/between")
+    time_account = _account(_run(tmp_path, gaps=None))
+    assert time_account.row("program") is None
+    between = time_account.row("loop/between")
     assert between.total_ms == pytest.approx(0.0, abs=1.0)
-    assert found.row("loop/steps/compute").total_ms > 0
+    assert time_account.row("loop/steps/compute").total_ms > 0
 
 
 def test_what_happens_before_the_first_step_is_outside_of_the_loop(tmp_path: Path) -> None:
-    found = _account(_run(tmp_path, gaps=[]))
-    assert found.row("program/before").total_ms == pytest.approx(2000.0, rel=0.01)
+    time_account = _account(_run(tmp_path, gaps=[]))
+    assert time_account.row("program/before").total_ms == pytest.approx(2000.0, rel=0.01)
 
 
 def test_what_comes_before_the_first_sample_is_the_start_of_the_process(tmp_path: Path) -> None:
     run = _starting_earlier(tmp_path / "run", import_ms=5000.0, call="Model.build", times=1)
-    found = _account(strategy_profiles.load(run))
-    assert found.row("program/before/start").total_ms == pytest.approx(5000.0, rel=0.01)
-    assert found.row("program/before").total_ms == pytest.approx(7000.0, rel=0.01)
+    time_account = _account(strategy_profiles.load(run))
+    assert time_account.row("program/before/start").total_ms == pytest.approx(5000.0, rel=0.01)
+    assert time_account.row("program/before").total_ms == pytest.approx(7000.0, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -134,12 +134,12 @@ def test_a_line_that_takes_most_of_the_program_before_training_is_the_headline(
     tmp_path: Path, call: str, said: str
 ) -> None:
     run = _starting_earlier(tmp_path / "run", import_ms=5000.0, call=call, times=20)
-    told = _first(strategy_profiles.load(run))
-    assert told.key == "before-training"
-    assert "Before training begins, train.py:5 (`build()`) takes 39.9 s" in told.sentence
-    assert said in told.advice
-    assert told.cost is not None
-    assert told.cost.share_text.endswith("of the program")
+    finding = _first(strategy_profiles.load(run))
+    assert finding.key == "before-training"
+    assert "Before training begins, train.py:5 (`build()`) takes 39.9 s" in finding.sentence
+    assert said in finding.advice
+    assert finding.cost is not None
+    assert finding.cost.share_text.endswith("of the program")
 
 
 @pytest.mark.parametrize("call", ["ParameterServerStrategyV2.__init__", "Model.build"])
@@ -149,8 +149,8 @@ def test_what_cannot_be_helped_or_is_short_before_training_is_no_finding(
     times = 1 if call == "Model.build" else 20
     run = _starting_earlier(tmp_path / "run", import_ms=9000.0, call=call, times=times)
     profile = strategy_profiles.load(run)
-    found = findings(gather_facts(profile, profile.segments[0]))
-    assert "before-training" not in [each.key for each in found]
+    all_findings = findings(gather_facts(profile, profile.segments[0]))
+    assert "before-training" not in [each.key for each in all_findings]
 
 
 def _starting_earlier(folder: Path, *, import_ms: float, call: str, times: int) -> Path:
@@ -171,9 +171,9 @@ def _starting_earlier(folder: Path, *, import_ms: float, call: str, times: int) 
 
 
 def test_the_ops_of_the_computation_add_up_to_it(tmp_path: Path) -> None:
-    found = _account(_run(tmp_path, gaps=[]))
-    compute = found.row("loop/steps/compute")
-    ops = found.children("loop/steps/compute")
+    time_account = _account(_run(tmp_path, gaps=[]))
+    compute = time_account.row("loop/steps/compute")
+    ops = time_account.children("loop/steps/compute")
     assert sum(op.total_ms for op in ops) == pytest.approx(compute.total_ms)
 
 
@@ -252,9 +252,9 @@ def test_the_recorders_own_windows_are_not_code_that_keeps_pythons_lock(tmp_path
     (window,) = [record for record in records if record["kind"] == "window"]
     window["start_ms"], window["stop_ms"] = 500.0, 3000.0
     write_records(events, records)
-    found = _account(strategy_profiles.load(run))
-    assert found.row("loop/between/windows").total_ms == pytest.approx(3500.0)
-    assert found.row("loop/between/lock-held").total_ms == pytest.approx(1000.0, rel=0.2)
+    time_account = _account(strategy_profiles.load(run))
+    assert time_account.row("loop/between/windows").total_ms == pytest.approx(3500.0)
+    assert time_account.row("loop/between/lock-held").total_ms == pytest.approx(1000.0, rel=0.2)
 
 
 def _run_that_keeps_the_lock(folder: Path) -> Path:
@@ -304,19 +304,19 @@ def test_a_wait_for_the_first_batch_of_epochs_has_the_line_that_shuffles(
     assert row is not None
     assert row.num_times == len(EPOCHS) - 1
     assert row.total_ms == pytest.approx(300.0 * (len(EPOCHS) - 1), rel=0.05)
-    told = _first(profile)
-    assert told.evidence["place"] == "train.py:7"
+    finding = _first(profile)
+    assert finding.evidence["place"] == "train.py:7"
     assert "shuffle() fills its buffer again at train.py:7 (`data = data.shuffle(900)`)" in (
-        told.sentence
+        finding.sentence
     )
 
 
 def test_a_line_of_fit_that_names_its_validation_data_is_no_validation(tmp_path: Path) -> None:
     text = "model.fit(train, validation_data=val)"
     freed = place("epoch-start", 40, text, call="TensorFlowTrainer.fit")
-    found = _account(_run(tmp_path, gaps=_after_epochs(400.0, freed)))
-    assert found.row("loop/between/validation") is None
-    assert found.row("loop/between/epoch-start") is not None
+    time_account = _account(_run(tmp_path, gaps=_after_epochs(400.0, freed)))
+    assert time_account.row("loop/between/validation") is None
+    assert time_account.row("loop/between/epoch-start") is not None
 
 
 def test_a_line_that_keeps_pythons_lock_has_the_time_without_samples_if_it_was_seen_often(
@@ -336,8 +336,8 @@ def test_a_line_that_keeps_pythons_lock_has_the_time_without_samples_if_it_was_s
             places.append(which)
             waited_us = 0
     write_records(stacks, [sampled | {"after_us": after_us, "place": places}])
-    told = _first(strategy_profiles.load(run))
-    assert (told.key, told.evidence["place"]) == ("callback", "train.py:21")
+    finding = _first(strategy_profiles.load(run))
+    assert (finding.key, finding.evidence["place"]) == ("callback", "train.py:21")
 
 
 def test_what_keras_does_within_a_step_is_beside_the_phases_of_the_replicas(
@@ -355,9 +355,11 @@ def test_what_keras_does_within_a_step_is_beside_the_phases_of_the_replicas(
     ]
     write_records(stacks, [sampled | {"place": which, "places": places}])
     profile = strategy_profiles.load(run)
-    found = _account(profile)
-    steps = found.row("loop/steps")
-    assert found.row("loop/steps/predict").total_ms == pytest.approx(0.75 * steps.total_ms, rel=0.1)
-    parts_ms = sum(each.total_ms for each in found.children("loop/steps"))
+    time_account = _account(profile)
+    steps = time_account.row("loop/steps")
+    assert time_account.row("loop/steps/predict").total_ms == pytest.approx(
+        0.75 * steps.total_ms, rel=0.1
+    )
+    parts_ms = sum(each.total_ms for each in time_account.children("loop/steps"))
     assert parts_ms == pytest.approx(steps.total_ms, rel=0.01)
     assert _first(profile).key == "prediction"

@@ -298,25 +298,25 @@ def test_gaps_that_are_longer_than_starts_are_not_due_to_the_number_of_ops(
 ) -> None:
     """On a busy machine an op also waits for a core."""
     few = cause("between-ops", "", 15.0, count=count)
-    told = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **few)))
-    assert not {"small-ops", "dispatch"} & set(told)
-    assert "the next one waits for a core" in told["idle"].sentence
+    by_key = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **few)))
+    assert not {"small-ops", "dispatch"} & set(by_key)
+    assert "the next one waits for a core" in by_key["idle"].sentence
 
 
 def test_the_start_of_many_ops_is_no_unknown_reason(tmp_path: Path) -> None:
     many = cause("between-ops", "rnn/while", 15.0, count=2400)
-    told = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **many)))
-    assert "idle" not in told
-    sentence = told["small-ops"].sentence
+    by_key = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **many)))
+    assert "idle" not in by_key
+    sentence = by_key["small-ops"].sentence
     assert "runs 2,400 ops in a step, most of them in the loop rnn/while." in sentence
 
 
 def test_a_loop_of_unrecorded_ops_is_named(tmp_path: Path) -> None:
     loop = cause("between-ops", "rnn/while", 15.0, count=None)
-    told = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **loop)))
-    assert "idle" not in told
+    by_key = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **loop)))
+    assert "idle" not in by_key
     assert "too short to be recorded, such as those of the loop rnn/while" in (
-        told["small-ops"].sentence
+        by_key["small-ops"].sentence
     )
 
 
@@ -384,8 +384,8 @@ def test_threads_are_few_if_replicas_and_cores_are_more(
         facts = ill(key)
         assert facts.environment is not None
         environment = msgspec.structs.replace(facts.environment, threads=Threads(inter_op, 0))
-        told = found(replace(facts, environment=environment))
-        assert ("inter-op-threads" in told) == is_found
+        by_key = found(replace(facts, environment=environment))
+        assert ("inter-op-threads" in by_key) == is_found
 
 
 @pytest.mark.parametrize(("longer_ms", "is_its_work"), [(1.0, False), (12.0, True)])
@@ -465,11 +465,11 @@ def test_few_threads_come_before_what_follows_from_them(ill: Callable[[str], Fac
     assert works["inter-op-threads"].cost is None
     alike = tuple(replace(each, compute_ms=9.0) for each in facts.breakdown.replicas)
     breakdown = replace(facts.breakdown, replicas=alike)
-    told = found(replace(facts, environment=environment, breakdown=breakdown))
-    assert told["straggler"].caused_by == "inter-op-threads"
-    keys = list(told)
+    by_key = found(replace(facts, environment=environment, breakdown=breakdown))
+    assert by_key["straggler"].caused_by == "inter-op-threads"
+    keys = list(by_key)
     assert keys.index("inter-op-threads") < keys.index("straggler")
-    costs = [told[key].cost for key in ("inter-op-threads", "straggler")]
+    costs = [by_key[key].cost for key in ("inter-op-threads", "straggler")]
     assert costs[0] is not None
     assert costs[1] is not None
     assert found(replace(facts, breakdown=breakdown))["straggler"].caused_by is None
@@ -574,9 +574,9 @@ def test_partial_steps_that_take_their_share_cost_nothing(ill: Callable[[str], F
     short = np.where(
         facts.steps.examples == 17, 17 / 256 * facts.steps.wall_ms, facts.steps.wall_ms
     )
-    told = found(replace(facts, steps=replace(facts.steps, wall_ms=short)))
-    assert "partial-batch" not in told
-    assert "unsteady" not in told  # their length is that of their examples
+    by_key = found(replace(facts, steps=replace(facts.steps, wall_ms=short)))
+    assert "partial-batch" not in by_key
+    assert "unsteady" not in by_key  # their length is that of their examples
     assert "17 of 256 examples" in found(facts)["partial-batch"].sentence
 
 
@@ -608,11 +608,11 @@ def test_a_prediction_comes_from_the_evidence_of_a_finding(ill: Callable[[str], 
         step_ms = 20.0 - item.evidence["late_ms"]
         return Gain(step_ms, 4.0, 6.0, 20.0, 0.01, 1.0, False, False, "Without it.")
 
-    found = {item.key: item for item in findings(ill("straggler"), predict)}
-    late = found.pop("straggler")
+    by_key = {item.key: item for item in findings(ill("straggler"), predict)}
+    late = by_key.pop("straggler")
     assert late.gain is not None
     assert late.gain.step_ms == pytest.approx(5.0, abs=0.5)
-    assert {(item.gain, item.why_no_gain) for item in found.values()} <= {(None, "No edit.")}
+    assert {(item.gain, item.why_no_gain) for item in by_key.values()} <= {(None, "No edit.")}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,6 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> strategy_profiles.Profi
 
 
 def test_steps_that_follow_each_other_have_no_gap(profile: strategy_profiles.Profile) -> None:
-    found = between_steps(profile, 0)
-    assert found.gaps_ms.size > 100
-    assert found.median_ms == pytest.approx(0.0, abs=1e-3)
+    gaps = between_steps(profile, 0)
+    assert gaps.gaps_ms.size > 100
+    assert gaps.median_ms == pytest.approx(0.0, abs=1e-3)

@@ -55,10 +55,10 @@ def test_a_collective_counts_once_for_its_group(
         transfer_ms=4.0,
     )
     profile = strategy_profiles.load(run)
-    found = communication(profile, profile.segments[0])
-    (use,) = found.collectives
+    traffic = communication(profile, profile.segments[0])
+    (use,) = traffic.collectives
     assert (use.op, use.group_size, use.per_step) == ("all-reduce", replicas, 2.0)
-    assert use.bytes == found.collective_bytes == 4_000_000
+    assert use.bytes == traffic.collective_bytes == 4_000_000
     assert use.bytes_per_call == 2_000_000
     assert use.transfer_ms == pytest.approx(4.0)
     assert use.algbw_gbps == pytest.approx(4e6 / 4e-3 / GB)
@@ -68,36 +68,36 @@ def test_a_collective_counts_once_for_its_group(
 def test_transfers_between_devices_are_counted_per_pair(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", strategy="central-storage", replicas=4, steps=40)
     profile = strategy_profiles.load(run)
-    found = communication(profile, profile.segments[0])
-    sent = [item for item in found.traffic if item.source == "measured"]
+    traffic = communication(profile, profile.segments[0])
+    sent = [item for item in traffic.traffic if item.source == "measured"]
     assert {item.send_device[-1] for item in sent} == {"0"}
     assert [item.recv_device[-1] for item in sent] == ["1", "2", "3"]
     size = profile.segments[0].parameter_bytes
     assert [item.bytes for item in sent] == [size] * 3
-    assert found.transfer_bytes == 3 * (size or 0)
+    assert traffic.transfer_bytes == 3 * (size or 0)
 
 
 def test_a_ring_share_is_derived_and_says_so(tmp_path: Path) -> None:
     profile = strategy_profiles.load(write_run(tmp_path / "run", replicas=4, steps=40))
-    found = communication(profile, profile.segments[0])
-    ring = [item for item in found.traffic if item.source == "ring model"]
+    traffic = communication(profile, profile.segments[0])
+    ring = [item for item in traffic.traffic if item.source == "ring model"]
     assert [(i.send_device[-1], i.recv_device[-1]) for i in ring] == [
         ("0", "1"),
         ("1", "2"),
         ("2", "3"),
         ("3", "0"),
     ]
-    assert ring[0].bytes == pytest.approx(1.5 * (found.collective_bytes or 0))
+    assert ring[0].bytes == pytest.approx(1.5 * (traffic.collective_bytes or 0))
 
 
 def test_one_replica_moves_nothing_and_no_window_is_unknown(tmp_path: Path) -> None:
     alone = strategy_profiles.load(write_run(tmp_path / "one", replicas=1, steps=40))
-    found = communication(alone, alone.segments[0])
-    assert (found.collectives, found.collective_bytes, found.reason) == ((), 0, None)
+    traffic = communication(alone, alone.segments[0])
+    assert (traffic.collectives, traffic.collective_bytes, traffic.reason) == ((), 0, None)
     bare = strategy_profiles.load(write_run(tmp_path / "bare", steps=40, windows=0))
-    found = communication(bare, bare.segments[0])
-    assert found.collective_bytes is None
-    assert found.reason == "the segment has no capture window"
+    traffic = communication(bare, bare.segments[0])
+    assert traffic.collective_bytes is None
+    assert traffic.reason == "the segment has no capture window"
 
 
 def test_names_that_functions_in_turns_share_are_the_reason_of_unknown_bytes(
@@ -111,15 +111,15 @@ def test_names_that_functions_in_turns_share_are_the_reason_of_unknown_bytes(
         pq.write_table(rows.set_column(at, "bytes", unknown), file)
     profile = strategy_profiles.load(run)
     name = profile.table("collectives")["name"][0].as_py()
-    found = communication(profile, profile.segments[0])
-    assert found.reason == "the size of at least one tensor is only known when the step runs"
+    traffic = communication(profile, profile.segments[0])
+    assert traffic.reason == "the size of at least one tensor is only known when the step runs"
     log = EventLog(worker_folder(run, 0, 0).events)
     log.write(PlacementRecorded(0, None, 0, "made up", shared_names=[name]))
     log.close()
     profile = strategy_profiles.load(run)
-    found = communication(profile, profile.segments[0])
-    assert found.collective_bytes is None
-    assert "collectives of the same name and different sizes" in str(found.reason)
+    traffic = communication(profile, profile.segments[0])
+    assert traffic.collective_bytes is None
+    assert "collectives of the same name and different sizes" in str(traffic.reason)
 
 
 def test_captures_without_an_op_of_a_replica_are_not_called_missing(tmp_path: Path) -> None:
@@ -129,11 +129,11 @@ def test_captures_without_an_op_of_a_replica_are_not_called_missing(tmp_path: Pa
         for file in run.rglob(f"{name}.parquet"):
             pq.write_table(pq.read_table(file).slice(0, 0), file)
     profile = strategy_profiles.load(run)
-    found = communication(profile, profile.segments[0])
-    assert found.reason == "its captures hold no op of a replica's graph"
+    traffic = communication(profile, profile.segments[0])
+    assert traffic.reason == "its captures hold no op of a replica's graph"
     facts = gather_facts(profile, profile.segments[0])
     told = {item.key: item.note for item in key_numbers(facts)}
-    assert {told[key] for key in ("exposed", "traffic", "busbw")} == {found.reason}
+    assert {told[key] for key in ("exposed", "traffic", "busbw")} == {traffic.reason}
 
 
 def test_communication_after_compute_is_all_exposed(tmp_path: Path) -> None:

@@ -57,12 +57,12 @@ def in_turns(a_ms: list[float], b_ms: list[float]) -> Comparison:
 
 
 def test_one_run_a_side_has_a_difference_and_no_answer() -> None:
-    found = compare_sides(runs([20.0], [0]), runs([30.0], [1]))
-    assert found.ratio == pytest.approx(1.5)
-    assert (found.verdict, found.low, found.high) == ("cannot tell", None, None)
-    assert found.unit == "step"
-    assert "one run a side" in (found.reason or "")
-    assert not found.is_within_noise
+    comparison = compare_sides(runs([20.0], [0]), runs([30.0], [1]))
+    assert comparison.ratio == pytest.approx(1.5)
+    assert (comparison.verdict, comparison.low, comparison.high) == ("cannot tell", None, None)
+    assert comparison.unit == "step"
+    assert "one run a side" in (comparison.reason or "")
+    assert not comparison.is_within_noise
 
 
 def test_the_answer_has_the_throughput_if_the_batches_differ(tmp_path: Path) -> None:
@@ -81,15 +81,20 @@ def test_another_tensorflow_or_number_of_cpus_is_a_warning(tmp_path: Path) -> No
     here = write_run(tmp_path / "here", steps=30, windows=0)
     same = write_run(tmp_path / "same", steps=30, windows=0, seed=1)
     assert not any("different" in said for said in warnings_of(here, same))
-    change_environment(same, lambda found: found | {"tensorflow": "2.20.0"})
+    change_environment(same, lambda environment: environment | {"tensorflow": "2.20.0"})
     assert "The runs have different versions of TensorFlow (2.21.0 and 2.20.0)." in warnings_of(
         here, same
     )
     change_environment(
-        same, lambda found: found | {"tensorflow": "", "host": found["host"] | {"cpus": None}}
+        same,
+        lambda environment: (
+            environment | {"tensorflow": "", "host": environment["host"] | {"cpus": None}}
+        ),
     )
     assert not any("different" in said for said in warnings_of(here, same)), "it is not known"
-    change_environment(same, lambda found: found | {"host": found["host"] | {"cpus": 64}})
+    change_environment(
+        same, lambda environment: environment | {"host": environment["host"] | {"cpus": 64}}
+    )
     (said,) = (said for said in warnings_of(here, same) if "machines" in said)
     assert said.endswith("and synthetic (64 CPUs)).")
 
@@ -102,11 +107,11 @@ def test_other_gpus_of_one_host_are_a_warning(tmp_path: Path) -> None:
     )
 
     def said(*gpus: dict[str, Any]) -> list[str]:
-        change_environment(there, lambda found: found | {"gpus": list(gpus)})
+        change_environment(there, lambda environment: environment | {"gpus": list(gpus)})
         return [said for said in warnings_of(here, there) if "machines" in said]
 
     assert not said(card), "the cards of the other run are not known"
-    change_environment(here, lambda found: found | {"gpus": [card]})
+    change_environment(here, lambda recorded_environment: recorded_environment | {"gpus": [card]})
     assert not said(card)
     assert not said(card | {"driver": None})
     assert not said(card, card), "the lab shows each run the cards of its spec"
@@ -134,45 +139,49 @@ def warnings_of(*runs: Path) -> tuple[str, ...]:
 
 
 def test_runs_in_turns_that_all_differ_have_an_answer() -> None:
-    found = in_turns([20.0, 20.2, 19.9, 20.1], [21.0, 21.1, 21.0, 21.2])
-    assert found.verdict == "A is faster"
-    assert found.low is not None
-    assert found.high is not None
-    assert 1.04 < found.low < found.ratio < found.high < 1.07
-    assert (len(found.pairs), found.unit) == (4, "run")
+    comparison = in_turns([20.0, 20.2, 19.9, 20.1], [21.0, 21.1, 21.0, 21.2])
+    assert comparison.verdict == "A is faster"
+    assert comparison.low is not None
+    assert comparison.high is not None
+    assert 1.04 < comparison.low < comparison.ratio < comparison.high < 1.07
+    assert (len(comparison.pairs), comparison.unit) == (4, "run")
 
 
 def test_the_ratio_is_that_of_the_two_step_times() -> None:
-    found = in_turns([20.0, 25.0, 18.0], [21.0, 24.0, 22.0])
-    assert found.ratio == pytest.approx(found.b_ms / found.a_ms)
-    assert found.a_ms == pytest.approx((20 * 25 * 18) ** (1 / 3))
+    comparison = in_turns([20.0, 25.0, 18.0], [21.0, 24.0, 22.0])
+    assert comparison.ratio == pytest.approx(comparison.b_ms / comparison.a_ms)
+    assert comparison.a_ms == pytest.approx((20 * 25 * 18) ** (1 / 3))
 
 
 def test_a_drift_that_meets_both_sides_alike_is_not_taken_for_noise() -> None:
     drift = [20.0, 24.0, 29.0, 35.0, 42.0, 50.0]
-    found = in_turns(drift, [1.05 * (1 + 0.002 * (-1) ** i) * t for i, t in enumerate(drift)])
-    assert found.verdict == "A is faster"
-    assert found.ratio == pytest.approx(1.05, abs=0.005)
+    comparison = in_turns(drift, [1.05 * (1 + 0.002 * (-1) ** i) * t for i, t in enumerate(drift)])
+    assert comparison.verdict == "A is faster"
+    assert comparison.ratio == pytest.approx(1.05, abs=0.005)
 
 
 def test_all_runs_of_a_before_all_of_b_have_an_interval_and_no_answer() -> None:
-    found = compare_sides(runs([20.0, 20.1, 20.2], [0, 1, 2]), runs([30.0, 30.1, 30.3], [3, 4, 5]))
-    assert found.low is not None
-    assert found.low > 1.4
-    assert found.verdict == "cannot tell"
-    assert "did not alternate" in (found.reason or "")
+    comparison = compare_sides(
+        runs([20.0, 20.1, 20.2], [0, 1, 2]), runs([30.0, 30.1, 30.3], [3, 4, 5])
+    )
+    assert comparison.low is not None
+    assert comparison.low > 1.4
+    assert comparison.verdict == "cannot tell"
+    assert "did not alternate" in (comparison.reason or "")
 
 
 def test_two_runs_a_side_are_too_few() -> None:
-    found = in_turns([20.0, 20.1], [30.0, 30.1])
-    assert (found.verdict, found.low) == ("cannot tell", None)
-    assert "3 or more runs a side" in (found.reason or "")
+    comparison = in_turns([20.0, 20.1], [30.0, 30.1])
+    assert (comparison.verdict, comparison.low) == ("cannot tell", None)
+    assert "3 or more runs a side" in (comparison.reason or "")
 
 
 def test_a_run_without_a_neighbour_is_left_out() -> None:
-    found = compare_sides(runs([20.0, 20.1, 20.2, 90.0], [0, 2, 4, 6]), runs([21.0] * 3, [1, 3, 5]))
-    assert (len(found.pairs), found.num_left_out) == (3, 1)
-    assert found.a_ms < 21
+    comparison = compare_sides(
+        runs([20.0, 20.1, 20.2, 90.0], [0, 2, 4, 6]), runs([21.0] * 3, [1, 3, 5])
+    )
+    assert (len(comparison.pairs), comparison.num_left_out) == (3, 1)
+    assert comparison.a_ms < 21
 
 
 def test_neighbours_are_found_by_their_start() -> None:
@@ -265,14 +274,16 @@ def test_throughput_and_step_time_say_the_same(tmp_path: Path) -> None:
     """Although the mean, which slow steps move, says otherwise."""
     a = strategy_profiles.load(write_run(tmp_path / "a", windows=0, seed=1))
     b = strategy_profiles.load(_with_slow_steps(write_run(tmp_path / "b", windows=0, seed=2)))
-    found = compare_sets([a], [b], metrics=["steps.examples_per_second"])
-    step, rate = (found.metric(name) for name in ("step_time_ms", "examples_per_second_at_median"))
+    comparison = compare_sets([a], [b], metrics=["steps.examples_per_second"])
+    step, rate = (
+        comparison.metric(name) for name in ("step_time_ms", "examples_per_second_at_median")
+    )
     assert step.change is not None
     assert rate.change is not None
     assert (1 + step.change) * (1 + rate.change) == pytest.approx(1)
     assert abs(step.change) < 0.1
-    assert found.metric("steps.examples_per_second").change < -0.3  # type: ignore[operator]
-    assert rate.a == pytest.approx(256 / found.times.a_ms * 1e3)
+    assert comparison.metric("steps.examples_per_second").change < -0.3  # type: ignore[operator]
+    assert rate.a == pytest.approx(256 / comparison.times.a_ms * 1e3)
 
 
 def _with_slow_steps(run: Path) -> Path:
@@ -289,9 +300,9 @@ def _with_slow_steps(run: Path) -> Path:
 def test_workers_that_step_apart_are_compared_by_steps_in_a_row() -> None:
     """Two results come right after each other, then none for 30 ms."""
     gaps = [900.0, *[1.0, 29.0] * 40]
-    found = run_time(steps_of(gaps, []), num_apart=2)
-    assert found is not None
-    assert (found.median_ms, found.num_steps) == (15.0, 80)
+    time = run_time(steps_of(gaps, []), num_apart=2)
+    assert time is not None
+    assert (time.median_ms, time.num_steps) == (15.0, 80)
 
 
 def test_the_answer_for_a_run_and_itself_says_so_and_advises_no_repetitions(tmp_path: Path) -> None:

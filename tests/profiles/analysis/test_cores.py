@@ -20,12 +20,17 @@ def profile(tmp_path: Path) -> strategy_profiles.Profile:
 
 
 def test_a_cores_phases_are_its_own_and_add_up(profile: strategy_profiles.Profile) -> None:
-    found = cores(profile, profile.segments[0])
-    assert [(core.replica, core.core) for core in found.cores] == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    for core in found.cores:
+    core_use = cores(profile, profile.segments[0])
+    assert [(core.replica, core.core) for core in core_use.cores] == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (1, 1),
+    ]
+    for core in core_use.cores:
         parts = [core.phase_ms(phase) or 0.0 for phase in CATEGORIES]
         assert sum(parts) == pytest.approx(core.phase_ms("wall"))
-    first, second = (core.phase_ms("compute") for core in found.cores[:2])
+    first, second = (core.phase_ms("compute") for core in core_use.cores[:2])
     assert first is not None
     assert second == pytest.approx(first / 2)
 

@@ -80,16 +80,16 @@ def found(run: Path, monkeypatch: pytest.MonkeyPatch) -> Find:
 
 
 def test_ops_that_run_at_once_count_once(found: Find) -> None:
-    told = found(
+    by_key = found(
         op("MatMul", "float64", ms=4.0),
         op("Add", "float64", ms=3.0, at_ms=2.0),
         op("Mul", "float32", ms=9.0),
         op("Relu", "float32", replica=1, device=CPU_1),
     )
-    assert told is not None
-    assert told.ms == pytest.approx(5.0 / 2), "5 ms in one of two replicas"
-    assert (told.op, told.name, told.num_ops) == ("MatMul", "MatMul", 2)
-    assert told.op_ms == pytest.approx(4.0)
+    assert by_key is not None
+    assert by_key.ms == pytest.approx(5.0 / 2), "5 ms in one of two replicas"
+    assert (by_key.op, by_key.name, by_key.num_ops) == ("MatMul", "MatMul", 2)
+    assert by_key.op_ms == pytest.approx(4.0)
 
 
 def test_each_element_type_is_counted_by_itself(found: Find) -> None:
@@ -120,18 +120,18 @@ def test_a_name_that_two_graphs_give_to_ops_of_two_types_does_not_count(found: F
 
 
 def test_an_op_of_unknown_size_counts(found: Find) -> None:
-    told = found(op("MatMul", "float64", bytes=None))
-    assert told is not None
-    assert told.op == "MatMul"
+    by_key = found(op("MatMul", "float64", bytes=None))
+    assert by_key is not None
+    assert by_key.op == "MatMul"
 
 
 def test_the_same_name_on_another_device_is_another_op(found: Find) -> None:
-    told = found(
+    by_key = found(
         op("MatMul", "float64", ms=2.0),
         op("MatMul", "float32", ms=8.0, device=CPU_1, replica=1),
     )
-    assert told is not None
-    assert told.ms == pytest.approx(1.0)
+    assert by_key is not None
+    assert by_key.ms == pytest.approx(1.0)
 
 
 def test_a_run_of_an_earlier_version_has_no_types(tmp_path: Path) -> None:

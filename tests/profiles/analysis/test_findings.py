@@ -44,8 +44,8 @@ def found_in(folder: Path, **options: Any) -> dict[str, Finding]:
 
 
 def test_a_healthy_run_is_limited_by_its_computation_alone(tmp_path: Path) -> None:
-    found = found_in(tmp_path / "run", replicas=2, steps=1000, step_ms=100.0)
-    assert list(found) == ["computation"]
+    by_key = found_in(tmp_path / "run", replicas=2, steps=1000, step_ms=100.0)
+    assert list(by_key) == ["computation"]
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_a_reason_is_found_with_evidence_and_advice(
 
 
 def test_the_largest_share_comes_first(tmp_path: Path) -> None:
-    found = found_in(tmp_path / "run", replicas=2, steps=300, straggler=(1, 60.0), input_ms=20.0)
-    assert list(found)[:2] == ["straggler", "input-bound"]
+    by_key = found_in(tmp_path / "run", replicas=2, steps=300, straggler=(1, 60.0), input_ms=20.0)
+    assert list(by_key)[:2] == ["straggler", "input-bound"]
     lost = found_in(tmp_path / "lost", replicas=2, steps=300, input_ms=20.0, nan_loss_from=40)
     assert list(lost)[:2] == ["loss-lost", "input-bound"], "what is wrong, before what is slow"
 
@@ -86,8 +86,8 @@ def test_a_loss_that_a_program_did_not_record_is_not_called_lost(tmp_path: Path)
     run = write_run(tmp_path / "run", replicas=2, steps=300, nan_loss_from=0)
     profile = strategy_profiles.load(run)
     segment = msgspec.structs.replace(profile.segments[0], spec={"parameter_servers": 2})
-    found = [item.key for item in findings(gather_facts(profile, segment))]
-    assert "loss-lost" not in found
+    keys = [item.key for item in findings(gather_facts(profile, segment))]
+    assert "loss-lost" not in keys
 
 
 def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
     run = write_run(tmp_path / "tpu", strategy="tpu", **small)
     profile = strategy_profiles.load(run)
     segment = msgspec.structs.replace(profile.segments[0], cross_device_ops="cross-replica-sum")
-    found = {item.key: item for item in findings(gather_facts(profile, segment))}
-    assert "pack" not in found["many-small-collectives"].advice.lower()
+    by_key = {item.key: item for item in findings(gather_facts(profile, segment))}
+    assert "pack" not in by_key["many-small-collectives"].advice.lower()
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_a_straggler_that_works_no_longer_than_the_others_has_begun_later(
     assert worst is not None
     changed = replace(worst, slowdown=slowdown)
     known = replace(facts.stragglers, straggler=changed, late=(changed,))
-    found = {item.key: item for item in findings(replace(facts, stragglers=known))}
-    assert advice in found["straggler"].advice
+    by_key = {item.key: item for item in findings(replace(facts, stragglers=known))}
+    assert advice in by_key["straggler"].advice
 
 
 def test_a_straggler_whose_work_only_varies_has_begun_later(tmp_path: Path) -> None:
@@ -142,8 +142,8 @@ def test_lateness_in_captured_steps_is_a_share_of_those_steps(tmp_path: Path) ->
     median_ms = facts.steps.median_ms or 0.0
     for factor, length in ((1.1, ""), (2.0, f", which took {units.milliseconds(2 * median_ms)}")):
         known = replace(facts.stragglers, source="measured", step_ms=factor * median_ms)
-        found = {item.key: item for item in findings(replace(facts, stragglers=known))}
-        late = found["straggler"]
+        by_key = {item.key: item for item in findings(replace(facts, stragglers=known))}
+        late = by_key["straggler"]
         assert late.sentence.endswith(f"in 100 % of the captured steps{length}.")
         assert late.cost is not None
         steps = facts.account.row("loop/steps")
@@ -155,25 +155,25 @@ def test_lateness_in_captured_steps_is_a_share_of_those_steps(tmp_path: Path) ->
 
 
 def test_every_late_replica_is_named_with_its_delay(tmp_path: Path) -> None:
-    found = found_in(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))["straggler"]
+    finding = found_in(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))["straggler"]
     assert re.match(
         r"Replica 1 is late by (59|60)\.\d ms and replica 2 is late by (29|30)\.\d ms: the others "
         r"wait for replica 1 in 100 % of the steps, and would wait for replica 2 in "
         r"100 % without replica 1",
-        found.sentence,
+        finding.sentence,
     )
 
 
 def test_advice_on_several_late_replicas_says_which_one_it_means(tmp_path: Path) -> None:
-    found = found_in(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))["straggler"]
-    assert found.advice.startswith("Replica 1 is the latest. Its own work takes longer.")
+    finding = found_in(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))["straggler"]
+    assert finding.advice.startswith("Replica 1 is the latest. Its own work takes longer.")
 
 
 def test_a_delay_that_the_lab_injected_is_named_and_nothing_else_is_blamed(tmp_path: Path) -> None:
     delay = {"replica": 1, "ms": 30.0}
-    found = found_in(tmp_path / "run", straggler=(1, 30.0), inject=[delay])["straggler"]
-    assert found.sentence.startswith("Replica 1 is late because of the injected delay of 30 ms: ")
-    assert found.advice == "Remove the injected delay to measure the program without it."
+    finding = found_in(tmp_path / "run", straggler=(1, 30.0), inject=[delay])["straggler"]
+    assert finding.sentence.startswith("Replica 1 is late because of the injected delay of 30 ms: ")
+    assert finding.advice == "Remove the injected delay to measure the program without it."
 
 
 def test_an_injected_delay_of_another_worker_is_named_by_its_replica_in_the_run(
@@ -181,20 +181,20 @@ def test_an_injected_delay_of_another_worker_is_named_by_its_replica_in_the_run(
 ) -> None:
     options = {"replicas": 4, "workers": 2, "clock_ahead_ms": (0.0, 0.0)}
     delay = {"replica": 1, "worker": 1, "ms": 30.0}
-    found = found_in(tmp_path / "run", straggler=(3, 30.0), inject=[delay], **options)
+    by_key = found_in(tmp_path / "run", straggler=(3, 30.0), inject=[delay], **options)
     assert (
-        "eplica 3 of worker 1 is late because of the injected delay" in found["straggler"].sentence
+        "eplica 3 of worker 1 is late because of the injected delay" in by_key["straggler"].sentence
     )
 
 
 def test_an_injected_delay_explains_its_part_and_no_more(tmp_path: Path) -> None:
     delay = {"replica": 1, "ms": 30.0}
-    found = found_in(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
-    assert found.sentence.endswith("The lab injected 30.0 ms into replica 1.")
+    finding = found_in(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
+    assert finding.sentence.endswith("The lab injected 30.0 ms into replica 1.")
     assert re.match(
         r"The injected delay explains 30\.0 ms of the (89|90)\.\d ms by which replica 1 is late: "
         r"remove it to measure the rest\. Its own work takes longer\.",
-        found.advice,
+        finding.advice,
     )
 
 
@@ -203,20 +203,20 @@ def test_of_several_late_replicas_the_one_is_named_whose_lateness_a_delay_explai
 ) -> None:
     options = {"straggler": (3, 90.0), "also_late": (1, 60.0)}
     delays = [{"replica": 3, "ms": 90.0}, {"replica": 1, "ms": 30.0}]
-    found = found_in(tmp_path / "run", inject=delays, **options)["straggler"]
-    assert "replica 3 is late because of the injected delay" in found.sentence.lower()
-    assert "by which replica 1 is late: remove it" in found.advice
+    finding = found_in(tmp_path / "run", inject=delays, **options)["straggler"]
+    assert "replica 3 is late because of the injected delay" in finding.sentence.lower()
+    assert "by which replica 1 is late: remove it" in finding.advice
 
 
 def test_an_injected_delay_explains_no_other_replica(tmp_path: Path) -> None:
     delay = {"replica": 0, "ms": 30.0}
-    found = found_in(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
-    assert found.advice.startswith("The injected delay does not explain replica 1.")
+    finding = found_in(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
+    assert finding.advice.startswith("The injected delay does not explain replica 1.")
 
 
 def test_no_advice_guesses_an_injected_delay(tmp_path: Path) -> None:
-    found = found_in(tmp_path / "run", straggler=(1, 30.0))["straggler"]
-    assert "inject" not in found.sentence + found.advice
+    finding = found_in(tmp_path / "run", straggler=(1, 30.0))["straggler"]
+    assert "inject" not in finding.sentence + finding.advice
 
 
 def test_the_input_of_a_median_step_is_given_in_medians(tmp_path: Path) -> None:
@@ -224,8 +224,10 @@ def test_the_input_of_a_median_step_is_given_in_medians(tmp_path: Path) -> None:
         write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
     )
     facts = gather_facts(profile, profile.segments[0])
-    found = {item.key: item for item in findings(facts)}["input-bound"]
-    match = re.match(r"The median step waits (\S+) ms for its batch, (\d+) % of it", found.sentence)
+    by_key = {item.key: item for item in findings(facts)}["input-bound"]
+    match = re.match(
+        r"The median step waits (\S+) ms for its batch, (\d+) % of it", by_key.sentence
+    )
     assert match
     waited, percent = map(float, match.groups())
     assert facts.steps.median_ms
@@ -245,11 +247,12 @@ def test_the_advice_to_workers_that_agree_on_each_batch_is_to_repeat_the_dataset
         segment=msgspec.structs.replace(facts.segment, num_workers=2),
         read_input_collectives=lambda: 1.0,
     )
-    found = {item.key: item for item in findings(agreeing)}["input-bound"]
+    by_key = {item.key: item for item in findings(agreeing)}["input-bound"]
     assert (
-        "with each batch the workers agree, by an all-reduce, whether any has one" in found.sentence
+        "with each batch the workers agree, by an all-reduce, whether any has one"
+        in by_key.sentence
     )
-    assert "repeat()" in found.advice
+    assert "repeat()" in by_key.advice
     # In one process no other has to agree.
     alone = replace(agreeing, segment=facts.segment)
     assert "agree" not in {item.key: item for item in findings(alone)}["input-bound"].sentence
@@ -277,8 +280,8 @@ def test_input_that_only_some_steps_wait_for_is_reported_for_those_steps(tmp_pat
         num_waiting=30,
         waiting_ms=60.0,
     )
-    found = {item.key: item for item in findings(replace(facts, input=waited))}
-    assert found["input-bound"].sentence.startswith(
+    by_key = {item.key: item for item in findings(replace(facts, input=waited))}
+    assert by_key["input-bound"].sentence.startswith(
         "30 of 299 steps wait for their batch, 1.79 s in all: 28 % of the time of all 299."
     )
 
@@ -329,8 +332,8 @@ def test_a_finding_takes_the_time_of_its_first_rows_before_that_of_others() -> N
 
 
 def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:
-    found = found_in(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)["tracing"]
-    assert found.advice.endswith("normal, and its share falls.")
+    finding = found_in(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)["tracing"]
+    assert finding.advice.endswith("normal, and its share falls.")
     profile = strategy_profiles.load(tmp_path / "run")
     facts = gather_facts(profile, profile.segments[0])
     assert main_finding(facts).key == "tracing", "74 % of the loop"
@@ -348,9 +351,9 @@ def test_a_first_step_that_mostly_waits_for_its_batch_is_not_blamed_on_tracing(
     waited_ms = facts.steps.input_ms.copy()
     waited_ms[0] = 15_000.0
     facts = replace(facts, steps=replace(facts.steps, input_ms=waited_ms))
-    (found,) = [item for item in findings(facts) if item.key == "tracing"]
-    assert ": 15.0 s of it until the first batch was there." in found.sentence
-    assert "shuffle()" in found.advice
+    (finding,) = [item for item in findings(facts) if item.key == "tracing"]
+    assert ": 15.0 s of it until the first batch was there." in finding.sentence
+    assert "shuffle()" in finding.advice
 
 
 @pytest.mark.parametrize(
@@ -383,25 +386,25 @@ def test_first_steps_of_several_models_are_no_cost_that_happens_once(
     options: dict[str, Any] = {"replicas": 2, "steps": 200, "segments": ({},) * num_models}
     run = write_run(tmp_path / "run", tracing_ms=2_000.0, is_of_lab=False, **options)
     profile = strategy_profiles.load(run)
-    found = main_finding(gather_facts(profile, profile.segments[-1]))
-    assert found is not None
-    assert (found.key == "tracing") == comes_back
+    main = main_finding(gather_facts(profile, profile.segments[-1]))
+    assert main is not None
+    assert (main.key == "tracing") == comes_back
     if comes_back:
         assert (
             "The program trains 4 times, each time with another function of the step"
-            in found.sentence
+            in main.sentence
         )
-        assert "Make and compile one model" in found.advice
+        assert "Make and compile one model" in main.advice
 
 
 def test_a_first_step_that_took_most_of_the_run_comes_before_half_of_each_step(
     tmp_path: Path,
 ) -> None:
-    found = found_in(
+    by_key = found_in(
         tmp_path / "run", replicas=2, steps=300, straggler=(1, 60.0), tracing_ms=69_000.0
     )
-    assert list(found)[:2] == ["tracing", "straggler"]
-    cost = found["tracing"].cost
+    assert list(by_key)[:2] == ["tracing", "straggler"]
+    cost = by_key["tracing"].cost
     assert cost is not None
     assert cost.share_text == "73 % of the loop"
     assert cost.detail_text == "230 ms a step, measured"
@@ -410,8 +413,8 @@ def test_a_first_step_that_took_most_of_the_run_comes_before_half_of_each_step(
 def test_a_cost_says_how_few_captured_steps_it_rests_on(tmp_path: Path) -> None:
     options = {"replicas": 2, "steps": 300, "transfer_ms": 12.0}
     for windows, is_said in ((1, True), (3, False)):
-        found = found_in(tmp_path / str(windows), windows=windows, **options)
-        cost = found["communication-exposed"].cost
+        by_key = found_in(tmp_path / str(windows), windows=windows, **options)
+        cost = by_key["communication-exposed"].cost
         assert cost is not None
         assert ("from 6 captured steps" in cost.detail_text) is is_said, cost.detail_text
 
@@ -419,12 +422,12 @@ def test_a_cost_says_how_few_captured_steps_it_rests_on(tmp_path: Path) -> None:
 def test_findings_are_ranked_by_what_they_cost_and_those_of_unknown_cost_are_last(
     tmp_path: Path,
 ) -> None:
-    found = found_in(tmp_path / "run", replicas=4, steps=60, straggler=(1, 60.0), input_ms=20.0)
-    assert {"straggler", "input-bound", "shared-cores"} <= set(found)
-    costs = [item.cost for item in found.values()]
+    by_key = found_in(tmp_path / "run", replicas=4, steps=60, straggler=(1, 60.0), input_ms=20.0)
+    assert {"straggler", "input-bound", "shared-cores"} <= set(by_key)
+    costs = [item.cost for item in by_key.values()]
     known = [cost.share for cost in costs if cost and cost.share_of_usual >= 0.1]
     assert known == sorted(known, reverse=True)
-    assert list(found)[-1] == "shared-cores", "how long replicas wait for a core is not recorded"
+    assert list(by_key)[-1] == "shared-cores", "how long replicas wait for a core is not recorded"
 
 
 def test_a_small_collective_that_takes_half_the_step_is_found(tmp_path: Path) -> None:
@@ -432,18 +435,20 @@ def test_a_small_collective_that_takes_half_the_step_is_found(tmp_path: Path) ->
     healthy = found_in(tmp_path / "large", replicas=2, steps=300, transfer_ms=12.0)
     assert "small-collective" not in healthy
     options = {"replicas": 2, "steps": 300, "collective_bytes": (24,), "transfer_ms": 25.0}
-    found = found_in(tmp_path / "run", **options)["small-collective"]
-    assert re.search(r"passes in the all-reduce of 24 B: .* is latency, not bytes", found.sentence)
-    assert found.cost is not None
-    assert found.cost.share == pytest.approx(0.5, abs=0.06)
-    assert found.cost.source == "measured"
+    the_finding = found_in(tmp_path / "run", **options)["small-collective"]
+    assert re.search(
+        r"passes in the all-reduce of 24 B: .* is latency, not bytes", the_finding.sentence
+    )
+    assert the_finding.cost is not None
+    assert the_finding.cost.share == pytest.approx(0.5, abs=0.06)
+    assert the_finding.cost.source == "measured"
 
 
 def test_waiting_for_a_late_replica_is_not_blamed_on_the_small_collective(tmp_path: Path) -> None:
     options = {"replicas": 2, "steps": 300, "collective_bytes": (24,), "straggler": (1, 30.0)}
-    found = found_in(tmp_path / "run", **options)
-    assert "straggler" in found
-    assert "small-collective" not in found
+    by_key = found_in(tmp_path / "run", **options)
+    assert "straggler" in by_key
+    assert "small-collective" not in by_key
 
 
 def test_what_may_be_waiting_for_a_late_worker_is_no_cost_of_a_small_collective(
@@ -469,11 +474,11 @@ def test_waiting_without_a_straggler_names_the_injected_delay(tmp_path: Path) ->
     profile = strategy_profiles.load(write_run(tmp_path / "run", straggler=(1, 30.0), **options))
     facts = gather_facts(profile, profile.segments[0])
     unsure = replace(facts, stragglers=replace(facts.stragglers, straggler=None, late=()))
-    found = {item.key: item for item in findings(unsure)}["small-collective"]
-    assert "passes in 2 all-reduces a step, of 512 B on average: " in found.sentence
-    assert found.sentence.endswith("not bytes. The lab injected 30.0 ms into replica 1.")
-    assert found.advice == "Remove the injected delay to measure the program without it."
-    assert found.edits == {"inject": []}
+    by_key = {item.key: item for item in findings(unsure)}["small-collective"]
+    assert "passes in 2 all-reduces a step, of 512 B on average: " in by_key.sentence
+    assert by_key.sentence.endswith("not bytes. The lab injected 30.0 ms into replica 1.")
+    assert by_key.advice == "Remove the injected delay to measure the program without it."
+    assert by_key.edits == {"inject": []}
 
 
 def test_the_labs_own_gather_of_timestamps_is_blamed_for_nothing(tmp_path: Path) -> None:
@@ -482,8 +487,8 @@ def test_the_labs_own_gather_of_timestamps_is_blamed_for_nothing(tmp_path: Path)
     facts = gather_facts(profile, profile.segments[0])
     (use,) = facts.communication.collectives
     own = replace(facts.communication, collectives=(replace(use, op=LAB_MARKS),))
-    found = {item.key for item in findings(replace(facts, communication=own))}
-    assert "small-collective" not in found
+    keys = {item.key for item in findings(replace(facts, communication=own))}
+    assert "small-collective" not in keys
 
 
 def test_two_replicas_that_are_equally_late_are_both_named(tmp_path: Path) -> None:
@@ -508,12 +513,12 @@ def _idle_for(*causes: tuple[dict[str, Any], float]) -> dict[str, Any]:
 
 
 def test_idle_time_that_nothing_explains_is_called_unknown(tmp_path: Path) -> None:
-    found = found_in(tmp_path / "run", **_idle_for())["idle"]
-    assert found.sentence.startswith("For ")
-    assert found.sentence.endswith(
+    finding = found_in(tmp_path / "run", **_idle_for())["idle"]
+    assert finding.sentence.startswith("For ")
+    assert finding.sentence.endswith(
         ", no replica runs an op, for a reason that this run does not record."
     )
-    assert "Timeline" in found.advice
+    assert "Timeline" in finding.advice
 
 
 def test_replicas_that_run_one_after_the_other_are_not_idle_all_at_once(tmp_path: Path) -> None:
@@ -547,18 +552,18 @@ def test_idle_time_that_only_captured_steps_have_is_not_the_programs(tmp_path: P
 
 
 def test_the_programs_own_python_is_named_with_its_line(tmp_path: Path) -> None:
-    found = found_in(tmp_path / "run", **_idle_for((LINE, 30.0), (CALL, 4.0)))
-    assert "idle" not in found
-    assert "at train.py:9 (`score(loss.numpy())`)" in found["host-round-trip"].sentence
-    assert "dispatch" not in found
+    by_key = found_in(tmp_path / "run", **_idle_for((LINE, 30.0), (CALL, 4.0)))
+    assert "idle" not in by_key
+    assert "at train.py:9 (`score(loss.numpy())`)" in by_key["host-round-trip"].sentence
+    assert "dispatch" not in by_key
 
 
 def test_tensorflows_own_python_around_the_calls_asks_for_more_work_per_call(
     tmp_path: Path,
 ) -> None:
-    found = found_in(tmp_path / "run", **_idle_for((CALL, 35.0)))
-    assert "steps_per_execution" in found["dispatch"].advice
-    assert "idle" not in found
+    by_key = found_in(tmp_path / "run", **_idle_for((CALL, 35.0)))
+    assert "steps_per_execution" in by_key["dispatch"].advice
+    assert "idle" not in by_key
 
 
 def test_retracing_names_function_argument_and_duration(tmp_path: Path) -> None:
@@ -567,12 +572,12 @@ def test_retracing_names_function_argument_and_duration(tmp_path: Path) -> None:
     again = {"function": "train_step", "num_traces": 1, "argument": why}
     options = _idle_for((row, 30.0), (CALL, 9.0))
     retraced = [{"step": step, **again} for step in range(1, 300)]
-    found = found_in(tmp_path / "run", retraced=retraced, **options)
-    assert next(iter(found)) == "retracing"
-    assert found["retracing"].sentence.startswith(
+    by_key = found_in(tmp_path / "run", retraced=retraced, **options)
+    assert next(iter(by_key)) == "retracing"
+    assert by_key["retracing"].sentence.startswith(
         f"train_step is traced again in 299 of the 299 steps after the first: {why}. Building"
     )
-    assert not {"idle", "dispatch"} & set(found)
+    assert not {"idle", "dispatch"} & set(by_key)
 
 
 def test_a_function_that_is_traced_once_more_is_no_finding(tmp_path: Path) -> None:
@@ -584,28 +589,28 @@ def test_the_stage_of_the_input_that_limits_is_named(tmp_path: Path) -> None:
     stage = "Iterator::Root::Prefetch::Rebatch::ParallelMapV2"
     row = {"kind": "input-stage", "name": stage, "count": 1, "total_ms": 12.0, "held_ms": 9.0}
     options = {"replicas": 2, "steps": 300, "input_ms": 10.0, "causes": [row]}
-    found = found_in(tmp_path / "run", **options)["input-bound"]
-    assert "The limiting stage is the function of map(), Prefetch > Rebatch" in found.sentence
-    assert "12.0 ms for each element in captured steps (mean)" in found.sentence
+    finding = found_in(tmp_path / "run", **options)["input-bound"]
+    assert "The limiting stage is the function of map(), Prefetch > Rebatch" in finding.sentence
+    assert "12.0 ms for each element in captured steps (mean)" in finding.sentence
 
 
 def test_ops_on_another_device_come_before_the_replica_that_they_make_late(tmp_path: Path) -> None:
     device = "/job:localhost/replica:0/task:0/device:CPU:1"
     row = {"kind": "detour", "name": "MatMul", "detail": "The op MatMul (MatMul)", "replica": 0}
     row |= {"device": device, "count": 1, "total_ms": 28.0, "held_ms": 28.0, "bytes": 8_192}
-    found = found_in(tmp_path / "run", replicas=2, straggler=(1, 30.0), causes=[row])
-    assert list(found)[:2] == ["detour", "straggler"]
-    assert "8.19 kB are moved between" in found["detour"].sentence
-    assert found["straggler"].advice.startswith("Its device runs MatMul for replica 0")
-    assert found["straggler"].caused_by == "detour"
+    by_key = found_in(tmp_path / "run", replicas=2, straggler=(1, 30.0), causes=[row])
+    assert list(by_key)[:2] == ["detour", "straggler"]
+    assert "8.19 kB are moved between" in by_key["detour"].sentence
+    assert by_key["straggler"].advice.startswith("Its device runs MatMul for replica 0")
+    assert by_key["straggler"].caused_by == "detour"
 
 
 def with_copies(run: Path, copies: CopiedVariables, **options: Any) -> dict[str, Finding]:
     """The findings of a run with two late or punctual replicas, in order."""
     profile = strategy_profiles.load(write_run(run, replicas=2, steps=300, **options))
     facts = gather_facts(profile, profile.segments[0])
-    found = findings(replace(facts, placed=Placed(lent=copies)))
-    return {item.key: item for item in found}
+    all_findings = findings(replace(facts, placed=Placed(lent=copies)))
+    return {item.key: item for item in all_findings}
 
 
 @pytest.mark.parametrize("ms", [20.0, 28.0])
@@ -615,9 +620,9 @@ def test_copies_of_a_variable_come_before_the_replica_that_they_make_late(
     """Whichever costs more: the copies may take less time than the others wait."""
     table = PlacedVariable("table/Read", "/job:localhost/replica:0/task:0/device:CPU:0", 16e6)
     copies = CopiedVariables((table,), {0: 0.0, 1: ms})
-    found = with_copies(tmp_path / "run", copies, straggler=(1, 30.0))
-    assert list(found)[:2] == ["variable-off-device", "straggler"]
-    copied, late = found["variable-off-device"], found["straggler"]
+    by_key = with_copies(tmp_path / "run", copies, straggler=(1, 30.0))
+    assert list(by_key)[:2] == ["variable-off-device", "straggler"]
+    copied, late = by_key["variable-off-device"], by_key["straggler"]
     assert copied.sentence.endswith(
         f"This makes replica 1 late by {late.evidence['late_ms']:.1f} ms."
     )
@@ -637,10 +642,10 @@ def test_copies_that_are_much_shorter_than_the_lateness_do_not_explain_it(tmp_pa
     table = PlacedVariable("table/Read", "/job:localhost/replica:0/task:0/device:CPU:0", 16e6)
     for copies_ms in ({0: 0.0, 1: 9.0}, {0: 25.0, 1: 25.0}):
         copies = CopiedVariables((table,), copies_ms)
-        found = with_copies(tmp_path / f"run-{copies_ms[0]}", copies, straggler=(1, 30.0))
-        assert found["straggler"].caused_by is None
-        assert "copies" not in found["straggler"].advice
-        assert "makes replica" not in found["variable-off-device"].sentence
+        by_key = with_copies(tmp_path / f"run-{copies_ms[0]}", copies, straggler=(1, 30.0))
+        assert by_key["straggler"].caused_by is None
+        assert "copies" not in by_key["straggler"].advice
+        assert "makes replica" not in by_key["variable-off-device"].sentence
 
 
 @pytest.mark.parametrize(
@@ -654,14 +659,14 @@ def test_calls_that_python_in_the_input_delays_are_its_cost(
     op = {"kind": "input-python-ahead", "name": "decode", "detail": "EagerPyFunc", "count": 1}
     causes = _idle_for((CALL, calls_ms), (op, share * calls_ms))
     options = {**causes, "idle_ms": calls_ms + 0.5, "transfer_ms": 0.1, **options}
-    found = found_in(tmp_path / "run", **options)
-    assert ("python-in-input" in found) == is_named
-    assert (key in found) != is_named
+    by_key = found_in(tmp_path / "run", **options)
+    assert ("python-in-input" in by_key) == is_named
+    assert (key in by_key) != is_named
     if is_named:
-        told = found["python-in-input"]
-        assert "the op decode (EagerPyFunc)" in told.sentence
-        assert "for 80 % of that time the input runs" in told.sentence
-        assert told.evidence["input_op"] == "decode"
+        finding = by_key["python-in-input"]
+        assert "the op decode (EagerPyFunc)" in finding.sentence
+        assert "for 80 % of that time the input runs" in finding.sentence
+        assert finding.evidence["input_op"] == "decode"
 
 
 def test_python_in_the_input_has_its_line_if_the_program_has_one_such_line(tmp_path: Path) -> None:
@@ -682,8 +687,8 @@ def test_the_labs_own_sleeping_op_is_not_blamed(tmp_path: Path) -> None:
     row = {"kind": "python-op", "name": "replica_1/injected_delay", "detail": "PyFunc", "count": 1}
     row |= {"total_ms": 30.0, "held_ms": 30.0}
     delay = [{"replica": 1, "ms": 30.0}]
-    found = found_in(tmp_path / "run", straggler=(1, 30.0), inject=delay, causes=[row])
-    assert "python-op" not in found
+    by_key = found_in(tmp_path / "run", straggler=(1, 30.0), inject=delay, causes=[row])
+    assert "python-op" not in by_key
 
 
 def test_input_measured_in_every_step_does_not_come_from_captures(tmp_path: Path) -> None:
@@ -692,8 +697,8 @@ def test_input_measured_in_every_step_does_not_come_from_captures(tmp_path: Path
     )
     facts = gather_facts(profile, profile.segments[0])
     little = InputShare(0, 299, 0.1, 0.01, None, 0.1, 20.0, 0, None)
-    found = {item.key for item in findings(replace(facts, input=little))}
-    assert "input-bound" not in found
+    keys = {item.key for item in findings(replace(facts, input=little))}
+    assert "input-bound" not in keys
 
 
 def test_the_call_that_takes_a_prefetched_batch_is_no_wait_for_input(tmp_path: Path) -> None:
@@ -722,8 +727,8 @@ def test_input_that_only_captures_see_is_reported_as_read_inside_the_step(tmp_pa
     )
     facts = gather_facts(profile, profile.segments[0])
     unknown = InputShare(0, 0, None, None, "no step recorded it")
-    found = {item.key: item for item in findings(replace(facts, input=unknown))}
-    assert "reads inside the step (as Keras fit does)" in found["input-bound"].sentence
+    by_key = {item.key: item for item in findings(replace(facts, input=unknown))}
+    assert "reads inside the step (as Keras fit does)" in by_key["input-bound"].sentence
 
 
 def test_the_shapes_of_a_refused_collective_are_in_one_order(tmp_path: Path) -> None:
@@ -737,7 +742,7 @@ def test_the_shapes_of_a_refused_collective_are_in_one_order(tmp_path: Path) -> 
             f"instance 100. Op at device CPU:0 expected shape {first} but another member in the "
             f"group expected shape {second}."
         )
-        found = {item.key: item for item in findings(replace(facts, failure=error))}
-        sentences.add(found["shared-collective-key"].sentence)
+        by_key = {item.key: item for item in findings(replace(facts, failure=error))}
+        sentences.add(by_key["shared-collective-key"].sentence)
     (sentence,) = sentences
     assert "of different shapes ([1024] and [960])" in sentence

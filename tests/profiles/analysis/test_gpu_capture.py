@@ -35,18 +35,18 @@ def _opened(folder: Path, *, marks: bool, **fields: Any) -> tuple[Profile, Segme
 
 def test_phases_and_communication_are_unknown_for_that_reason(tmp_path: Path) -> None:
     profile, segment = _opened(tmp_path / "run", marks=False, problems=[WHY])
-    found = step_breakdown(profile, segment)
-    assert (found.source, found.reason) == (None, WHY)
-    assert [replica.compute_ms for replica in found.replicas] == [None, None]
+    breakdown = step_breakdown(profile, segment)
+    assert (breakdown.source, breakdown.reason) == (None, WHY)
+    assert [replica.compute_ms for replica in breakdown.replicas] == [None, None]
     traffic = communication(profile, segment)
     assert (traffic.collective_bytes, traffic.reason) == (None, WHY)
 
 
 def test_marks_still_tell_the_phases(tmp_path: Path) -> None:
     profile, segment = _opened(tmp_path / "run", marks=True, problems=[WHY])
-    found = step_breakdown(profile, segment)
-    assert (found.source, found.reason) == ("marks", WHY)
-    assert found.replicas[0].compute_ms == pytest.approx(20, rel=0.2)
+    breakdown = step_breakdown(profile, segment)
+    assert (breakdown.source, breakdown.reason) == ("marks", WHY)
+    assert breakdown.replicas[0].compute_ms == pytest.approx(20, rel=0.2)
 
 
 def test_the_step_from_sync_to_sync_is_shown_with_the_median(tmp_path: Path) -> None:
@@ -66,12 +66,12 @@ def test_what_a_gpu_idles_until_its_kernels_are_launched_is_a_part_of_idle(tmp_p
         tmp_path / "run", replicas=2, steps=100, device_kind="GPU", causes=causes, idle_ms=10.0
     )
     profile = load(run)
-    found = account(profile, profile.segments[0])
-    idle, launch = found.row("loop/steps/idle"), found.row("loop/steps/idle/launch")
+    time_account = account(profile, profile.segments[0])
+    idle, launch = time_account.row("loop/steps/idle"), time_account.row("loop/steps/idle/launch")
     assert idle is not None
     assert launch is not None
     assert launch.total_ms / idle.total_ms == pytest.approx(0.8, rel=0.02)
-    assert [row.kind for row in found.children("loop/steps/idle")] == ["launch"]
+    assert [row.kind for row in time_account.children("loop/steps/idle")] == ["launch"]
     why = why_no_replay(profile, 0)
     assert why is not None
     assert why.startswith("A GPU idles for 8.00 ms of a step until its next kernel is launched")

@@ -25,15 +25,15 @@ MS = 1_000_000
 
 
 def test_the_recorded_pipeline_is_a_row_per_stage() -> None:
-    found = input_stages(strategy_profiles.load(RUN), 0)
-    assert [(stage.name, stage.depth) for stage in found.stages] == [
+    stages = input_stages(strategy_profiles.load(RUN), 0)
+    assert [(stage.name, stage.depth) for stage in stages.stages] == [
         ("Root", 0),
         ("Prefetch", 1),
         ("MapAndBatch", 2),
         ("Shuffle", 3),
         ("Range", 4),
     ]
-    assert [stage.parent for stage in found.stages][:3] == [
+    assert [stage.parent for stage in stages.stages][:3] == [
         None,
         "Iterator::Root",
         "Iterator::Root::Prefetch",
@@ -49,10 +49,10 @@ def test_settings_are_those_that_tf_data_chose_or_was_given() -> None:
 
 
 def test_the_limiting_stage_is_named_with_its_wait_and_settings() -> None:
-    found = input_stages(strategy_profiles.load(RUN), 0)
-    assert found.limiting is not None
-    assert found.limiting.path == LIMITING
-    assert found.sentence == (
+    stages = input_stages(strategy_profiles.load(RUN), 0)
+    assert stages.limiting is not None
+    assert stages.limiting.path == LIMITING
+    assert stages.sentence == (
         "The limiting stage is MapAndBatch: a step waits 4.52 ms for it (mean of 3 captured "
         "steps); it makes 2 at a time, chosen by tf.data."
     )
@@ -97,9 +97,9 @@ def test_without_the_table_the_number_of_its_steps_is_missing_and_not_0(tmp_path
     run = write_run(tmp_path / "run", steps=40, windows=1)
     for file in run.rglob("input_stages.parquet"):
         file.unlink()
-    found = strategy_profiles.load(run).summary()["segments"][0]["input_stages"]
-    assert found["steps"] is None
-    assert found["steps_reason"]
+    stages = strategy_profiles.load(run).summary()["segments"][0]["input_stages"]
+    assert stages["steps"] is None
+    assert stages["steps_reason"]
 
 
 def test_converting_the_recorded_capture_again_gives_the_same_rows() -> None:
@@ -122,8 +122,8 @@ def test_a_run_without_stages_says_so() -> None:
 class TestHandDrawnCapture:
     def rows(self, capture: CaptureBuilder) -> dict[str, dict[str, object]]:
         joined = join(xspace.decode(capture.serialized()), Graph([], []))
-        found = to_tables(joined, WindowOf(0, 0))["input_stages"].to_pylist()
-        return {row["name"].rpartition("::")[2]: row for row in found}
+        table_rows = to_tables(joined, WindowOf(0, 0))["input_stages"].to_pylist()
+        return {row["name"].rpartition("::")[2]: row for row in table_rows}
 
     def test_own_time_leaves_out_the_stages_below_in_the_same_thread(self) -> None:
         capture = CaptureBuilder()

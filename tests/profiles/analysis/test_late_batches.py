@@ -78,34 +78,34 @@ def test_the_time_until_the_last_worker_has_its_batch_is_no_transfer(tmp_path: P
 
 
 def test_without_a_late_batch_nothing_is_moved(tmp_path: Path) -> None:
-    found = facts_of(tmp_path, late=False)
-    assert found.breakdown.mean_ms("wait") == pytest.approx(0.0, abs=1.0)
-    assert found.stragglers.straggler is None
+    facts = facts_of(tmp_path, late=False)
+    assert facts.breakdown.mean_ms("wait") == pytest.approx(0.0, abs=1.0)
+    assert facts.stragglers.straggler is None
 
 
 def test_the_first_finding_names_the_worker_and_its_line(tmp_path: Path) -> None:
-    found = facts_of(tmp_path)
-    assert found.stragglers.source == "derived"
-    first = findings(found)[0]
+    facts = facts_of(tmp_path)
+    assert facts.stragglers.source == "derived"
+    first = findings(facts)[0]
     assert (first.key, first.evidence["worker"]) == ("straggler", 1)
     assert first.evidence["late_ms"] == pytest.approx(LATE_MS, abs=1.0)
     assert "train.py:7" in first.advice
 
 
 def test_what_was_not_captured_is_unknown(tmp_path: Path) -> None:
-    found = facts_of(tmp_path).breakdown
-    assert found.undivided == (2, 3)
-    other = found.replicas[2]
+    breakdown = facts_of(tmp_path).breakdown
+    assert breakdown.undivided == (2, 3)
+    other = breakdown.replicas[2]
     assert (other.compute_ms, other.wait_ms, other.source) == (None, None, "steps")
     assert other.input_ms == pytest.approx(1.0 + LATE_MS, abs=0.5)
-    assert "not known" in (efficiency(found).reason or "")
+    assert "not known" in (efficiency(breakdown).reason or "")
 
 
 def test_among_workers_that_agree_on_a_batch_the_one_without_its_own_is_late(
     tmp_path: Path,
 ) -> None:
-    found = facts_of(tmp_path, agreeing=True)
-    late = found.stragglers.straggler
+    facts = facts_of(tmp_path, agreeing=True)
+    late = facts.stragglers.straggler
     assert late is not None
     assert late.worker == 1
     assert late.late_ms == pytest.approx(LATE_MS, abs=2.0)
@@ -123,29 +123,29 @@ def test_a_worker_that_makes_its_batches_in_python_is_late_where_it_calls_the_st
 def test_steps_that_begin_together_do_not_say_that_each_worker_had_its_batch_then(
     tmp_path: Path,
 ) -> None:
-    found = facts_of(tmp_path, late=False, has_dataset=False)
-    assert found.stragglers.source != "derived"
-    assert found.stragglers.straggler is None
+    facts = facts_of(tmp_path, late=False, has_dataset=False)
+    assert facts.stragglers.source != "derived"
+    assert facts.stragglers.straggler is None
 
 
 def test_a_worker_that_uses_more_processor_time_within_its_steps_is_late(tmp_path: Path) -> None:
-    found = facts_of(tmp_path, cores=(0.4, 1.0))
-    first = findings(found)[0]
+    facts = facts_of(tmp_path, cores=(0.4, 1.0))
+    first = findings(facts)[0]
     assert (first.key, first.evidence["worker"]) == ("straggler", 1)
     assert "1.0 cores, another worker 0.4" in first.advice
-    leader = [item for item in found.breakdown.replicas if item.worker == 0]
+    leader = [item for item in facts.breakdown.replicas if item.worker == 0]
     assert [item.wait_ms for item in leader] == pytest.approx([LATE_MS] * 2, rel=0.1)
 
 
 def test_more_work_of_a_worker_whose_step_takes_the_batch_itself_may_be_its_input(
     tmp_path: Path,
 ) -> None:
-    found = facts_of(tmp_path, cores=(0.4, 1.0), has_dataset=False)
-    assert "Compare what they read and how they prepare it" in findings(found)[0].advice
-    other = found.breakdown.replicas[2]
+    facts = facts_of(tmp_path, cores=(0.4, 1.0), has_dataset=False)
+    assert "Compare what they read and how they prepare it" in findings(facts)[0].advice
+    other = facts.breakdown.replicas[2]
     assert (other.source, other.input_ms) == ("steps", None)
 
 
 def test_workers_that_use_about_the_same_processor_time_are_not_late(tmp_path: Path) -> None:
-    found = facts_of(tmp_path, cores=(0.8, 1.0), late=False)
-    assert found.stragglers.straggler is None
+    facts = facts_of(tmp_path, cores=(0.8, 1.0), late=False)
+    assert facts.stragglers.straggler is None

@@ -107,10 +107,10 @@ def test_bytes_per_step_are_the_growth_between_the_first_and_the_last_count(run:
     for worker in range(WORKERS):
         steps = (1, 11, 21)
         write_counts(run, worker, [(step, counted(worker, step, step)) for step in steps])
-    found = links_of(run)
-    assert found.reason is None
-    assert found.num_steps == 20
-    pairs = by_pair(found)
+    run_links = links_of(run)
+    assert run_links.reason is None
+    assert run_links.num_steps == 20
+    pairs = by_pair(run_links)
     for worker in range(WORKERS):
         link = pairs[worker, (worker + 1) % WORKERS]
         assert link.bytes == BYTES, "each connection once, though both ends counted it"
@@ -122,33 +122,33 @@ def test_bytes_per_step_are_the_growth_between_the_first_and_the_last_count(run:
 def test_headers_are_derived_from_the_packets(run: Path) -> None:
     for worker in range(WORKERS):
         write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 21)])
-    found = links_of(run)
-    assert by_pair(found)[0, 1].header_bytes == HEADER_BYTES * BYTES / 1000
-    assert found.header_share == pytest.approx(HEADER_BYTES / 1000)
+    run_links = links_of(run)
+    assert by_pair(run_links)[0, 1].header_bytes == HEADER_BYTES * BYTES / 1000
+    assert run_links.header_share == pytest.approx(HEADER_BYTES / 1000)
 
 
 def test_the_derived_ring_is_shown_beside_the_measured_bytes(run: Path) -> None:
     for worker in range(WORKERS):
         write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 21)])
-    found = links_of(run)
+    run_links = links_of(run)
     profile = strategy_profiles.load(run)
     (use,) = profile.summary()["segments"][0]["collectives"]
     share = 2 * (WORKERS - 1) / WORKERS * use["bytes"]
-    assert found.derived_from == FROM_COLLECTIVES
-    ring = {pair for pair, link in by_pair(found).items() if link.derived_bytes is not None}
+    assert run_links.derived_from == FROM_COLLECTIVES
+    ring = {pair for pair, link in by_pair(run_links).items() if link.derived_bytes is not None}
     assert ring == {(0, 1), (1, 2), (2, 0)}
-    link = by_pair(found)[0, 1]
+    link = by_pair(run_links)[0, 1]
     assert link.derived_bytes == pytest.approx(share)
     assert link.overhead == pytest.approx(BYTES / share - 1)
-    assert found.overhead == pytest.approx(BYTES / share - 1)
+    assert run_links.overhead == pytest.approx(BYTES / share - 1)
 
 
 def test_an_interface_is_explained_by_links_headers_and_what_was_sent_again(run: Path) -> None:
     for worker in range(WORKERS):
         write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 21)])
-    found = links_of(run)
-    assert len(found.interfaces) == 2 * WORKERS
-    for use in found.interfaces:
+    run_links = links_of(run)
+    assert len(run_links.interfaces) == 2 * WORKERS
+    for use in run_links.interfaces:
         assert use.payload_bytes == BYTES
         assert use.header_bytes == 10 * HEADER_BYTES
         assert use.unexplained == pytest.approx(0, abs=1e-9)
@@ -183,16 +183,16 @@ def test_a_process_without_steps_is_measured_over_time(run: Path) -> None:
     for worker in range(WORKERS):
         at = [(ends[step - 1], counted(worker, None, step)) for step in (10, 20)]
         write_counts(run, worker, at)
-    found = links_of(run)
-    assert found.num_steps == pytest.approx(10, rel=0.01)
-    assert by_pair(found)[0, 1].bytes == pytest.approx(BYTES, rel=0.01)
+    run_links = links_of(run)
+    assert run_links.num_steps == pytest.approx(10, rel=0.01)
+    assert by_pair(run_links)[0, 1].bytes == pytest.approx(BYTES, rel=0.01)
 
 
 def test_why_nothing_is_known_is_said(run: Path, tmp_path: Path) -> None:
     write_counts(run, 0, [(1, counted(0, 1, 1))])
-    found = links_of(run)
-    assert found.reason == COUNTED_ONCE
-    assert all(link.bytes is None for link in found.links)
+    run_links = links_of(run)
+    assert run_links.reason == COUNTED_ONCE
+    assert all(link.bytes is None for link in run_links.links)
     write_counts(run, 0, [(2, LinkBytes(0, 2, [], None, "this system does not tell"))])
     assert links_of(run).reason == "this system does not tell"
 
@@ -204,11 +204,13 @@ def test_why_nothing_is_known_is_said(run: Path, tmp_path: Path) -> None:
 def test_without_a_window_the_parameters_tell_what_is_reduced(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, workers=2, steps=30, windows=0)
     profile = strategy_profiles.load(run)
-    found = links_of(run)
+    run_links = links_of(run)
     (segment,) = profile.segments
     assert segment.parameter_bytes
-    assert found.derived_from == FROM_PARAMETERS
-    assert by_pair(found)[0, 1].derived_bytes == segment.parameter_bytes, "2(n-1)/n is 1 for two"
+    assert run_links.derived_from == FROM_PARAMETERS
+    assert by_pair(run_links)[0, 1].derived_bytes == segment.parameter_bytes, (
+        "2(n-1)/n is 1 for two"
+    )
 
 
 def test_damaged_counts_are_left_out_and_noted(run: Path) -> None:
@@ -227,10 +229,10 @@ def test_a_cluster_that_was_cut_off_before_its_first_step_has_no_links_and_says_
 ) -> None:
     run = write_run(tmp_path / "run", workers=2, replicas=2, steps=0, windows=0)
     profile = strategy_profiles.load(run)
-    found = links(profile, profile.segments[0])
-    assert len(found.names) == 2
-    assert not any(link.bytes for link in found.links)
-    assert found.reason
+    run_links = links(profile, profile.segments[0])
+    assert len(run_links.names) == 2
+    assert not any(link.bytes for link in run_links.links)
+    assert run_links.reason
 
 
 def test_a_process_without_steps_that_counted_once_in_the_segment_is_measured_from_before_it(
@@ -240,9 +242,9 @@ def test_a_process_without_steps_that_counted_once_in_the_segment_is_measured_fr
     for worker in range(WORKERS):
         at = [(-1_000_000, counted(worker, None, 0)), (end, counted(worker, None, 30))]
         write_counts(run, worker, at)
-    found = links_of(run)
-    assert found.num_steps == 30
-    assert by_pair(found)[0, 1].bytes == BYTES
+    run_links = links_of(run)
+    assert run_links.num_steps == 30
+    assert by_pair(run_links)[0, 1].bytes == BYTES
 
 
 def test_a_link_of_a_process_without_counts_is_unknown_if_its_peer_cannot_name_it(

@@ -103,9 +103,9 @@ class TestRecordedStep:
 
 
 def test_a_run_without_a_graph_says_why() -> None:
-    found = model_picture(strategy_profiles.load(DATA / "runs_of_0_1_0/mirrored"), 0)
-    assert found.reason == "the run has no graph of this segment"
-    assert not found.blocks
+    picture = model_picture(strategy_profiles.load(DATA / "runs_of_0_1_0/mirrored"), 0)
+    assert picture.reason == "the run has no graph of this segment"
+    assert not picture.blocks
 
 
 def _enormous(file: Path) -> None:
@@ -149,23 +149,23 @@ def test_a_damaged_graph_says_why(
 
 
 def test_an_eager_program_has_ops_without_a_layer() -> None:
-    found = model_picture(strategy_profiles.load(DATA / "eager_step"), 0)
-    assert [block.title for block in found.blocks] == [
+    picture = model_picture(strategy_profiles.load(DATA / "eager_step"), 0)
+    assert [block.title for block in picture.blocks] == [
         "Input",
         "Sum of gradients",
         "Ops without a layer",
     ]
-    assert all(share.time_ms is None for block in found.blocks for share in block.shares)
+    assert all(share.time_ms is None for block in picture.blocks for share in block.shares)
 
 
 def test_parameter_servers_hold_layers_and_serve_them() -> None:
-    found = model_picture(strategy_profiles.load(DATA / "runs_of_0_1_0/served"), 0)
-    assert found.reason is None
-    workers = next(place for place, b in enumerate(found.blocks) if b.part == "workers")
-    pulled = [move for move in found.moves if move.target == workers]
+    picture = model_picture(strategy_profiles.load(DATA / "runs_of_0_1_0/served"), 0)
+    assert picture.reason is None
+    workers = next(index for index, b in enumerate(picture.blocks) if b.part == "workers")
+    pulled = [move for move in picture.moves if move.target == workers]
     assert pulled
-    assert all(found.blocks[move.source].shares[0].variable_bytes for move in pulled)
-    assert found.no_time is not None
+    assert all(picture.blocks[move.source].shares[0].variable_bytes for move in pulled)
+    assert picture.no_time is not None
 
 
 @pytest.mark.parametrize(

@@ -96,13 +96,13 @@ def test_without_a_common_clock_nothing_is_said_of_the_queue(tmp_path: Path) -> 
 
 def test_a_workers_step_is_broken_down_into_phases_that_add_up(tmp_path: Path) -> None:
     profile = strategy_profiles.load(write_served_run(tmp_path / "run"))
-    found = step_breakdown(profile, profile.segments[0])
-    for replica in found.replicas:
+    breakdown = step_breakdown(profile, profile.segments[0])
+    for replica in breakdown.replicas:
         parts = PARTS_MS[replica.worker]
         assert replica.transfer_ms == pytest.approx(parts[1] + parts[3])
         assert replica.idle_ms == pytest.approx(APART_MS)
         assert sum(replica.phase_ms(name) or 0.0 for name in CATEGORIES) == replica.wall_ms
-    assert efficiency(found).parallel is None
+    assert efficiency(breakdown).parallel is None
     assert profile.summary()["segments"][0]["replicas"][1]["compute_ms"] == pytest.approx(23)
 
 
@@ -130,9 +130,9 @@ def test_a_workers_share_is_of_its_own_step_and_not_of_the_time_between_results(
     tmp_path: Path,
 ) -> None:
     profile = strategy_profiles.load(write_served_run(tmp_path / "run"))
-    found = {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
-    assert "of a worker's step (" in found["communication-exposed"].sentence
-    assert "steps_per_execution" not in "".join(item.advice for item in found.values())
+    by_key = {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
+    assert "of a worker's step (" in by_key["communication-exposed"].sentence
+    assert "steps_per_execution" not in "".join(item.advice for item in by_key.values())
 
 
 def test_damaged_records_are_left_out_and_noted(tmp_path: Path) -> None:

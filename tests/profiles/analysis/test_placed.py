@@ -71,11 +71,11 @@ def dense(size: int | None) -> dict[str, Any]:
 def test_an_op_with_the_output_of_a_variables_size_makes_its_gradient_dense(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = placed_of(run, monkeypatch, variable(CPU_0), dense(TABLE_BYTES))
-    (gradient,) = found.dense_gradients
+    placed = placed_of(run, monkeypatch, variable(CPU_0), dense(TABLE_BYTES))
+    (gradient,) = placed.dense_gradients
     assert (gradient.op, gradient.bytes) == ("clip/UnsortedSegmentSum", TABLE_BYTES)
     assert gradient.ms == pytest.approx(2.0)
-    assert not found.off_device.variables
+    assert not placed.off_device.variables
 
 
 @pytest.mark.parametrize("size", [None, 1000, TABLE_BYTES // 2])
@@ -103,10 +103,10 @@ def test_copies_of_a_variable_that_is_away_count_for_the_replica_that_waits_long
 ) -> None:
     """Copies at one time count once, and other tensors from that device do not."""
     sent = [copy(CPU_0, 0, 2), copy(CPU_0, 1, 2), copy(CPU_1, 0, 2.5), copy(CPU_1, 5, 9, 4096)]
-    found = placed_of(run, monkeypatch, variable(CPU_7), transfers=sent)
-    assert found.off_device.longest_ms == pytest.approx(3.0)
-    found = placed_of(run, monkeypatch, variable(CPU_7), transfers=sent[3:])
-    assert found.off_device.longest_ms is None
+    placed = placed_of(run, monkeypatch, variable(CPU_7), transfers=sent)
+    assert placed.off_device.longest_ms == pytest.approx(3.0)
+    placed = placed_of(run, monkeypatch, variable(CPU_7), transfers=sent[3:])
+    assert placed.off_device.longest_ms is None
 
 
 def read(name: str, device: str, size: int = TABLE_BYTES) -> dict[str, Any]:
@@ -123,12 +123,12 @@ def test_a_variable_that_a_replica_reads_from_the_device_of_another_is_lent(
         copy(CPU_0, 3 * at, 2, size) | {"send_device": CPU_1, "tensor": tensor}
         for at, (tensor, size) in enumerate(ways)
     ]
-    found = placed_of(run, monkeypatch, *reads, transfers=sent)
-    (lent,) = found.lent.variables
+    placed = placed_of(run, monkeypatch, *reads, transfers=sent)
+    (lent,) = placed.lent.variables
     assert (lent.name, lent.device, lent.bytes) == ("table/ReadVariableOp", CPU_1, TABLE_BYTES)
-    assert found.lent.ms_of == {0: pytest.approx(2.0), 1: 0.0}
-    found = placed_of(run, monkeypatch, *reads, transfers=sent[1:])
-    assert found.lent == CopiedVariables()
+    assert placed.lent.ms_of == {0: pytest.approx(2.0), 1: 0.0}
+    placed = placed_of(run, monkeypatch, *reads, transfers=sent[1:])
+    assert placed.lent == CopiedVariables()
 
 
 def test_what_a_replica_reads_itself_is_its_own_copy(
@@ -137,8 +137,8 @@ def test_what_a_replica_reads_itself_is_its_own_copy(
     """`tf.debugging.enable_check_numerics` checks what replica 1 reads on another device."""
     name = "replica_1/dense/ReadVariableOp"
     sent = [copy(CPU_0, 0, 2) | {"send_device": CPU_1, "tensor": name}]
-    found = placed_of(run, monkeypatch, read(name, CPU_1), transfers=sent)
-    assert found.lent == CopiedVariables()
+    placed = placed_of(run, monkeypatch, read(name, CPU_1), transfers=sent)
+    assert placed.lent == CopiedVariables()
 
 
 def argument(name: str, device: str, size: int = TABLE_BYTES) -> dict[str, Any]:
@@ -160,10 +160,10 @@ def test_what_the_step_takes_from_outside_is_copied_to_the_replica_that_is_elsew
         for at, take in enumerate(takes)
         if take["device"] == CPU_0
     ]
-    found = placed_of(run, monkeypatch, *takes, transfers=sent)
-    assert [each.name for each in found.taken.variables] == ["gatherv2_params"]
-    assert found.taken.ms_of == {0: 0.0, 1: pytest.approx(2.0)}
-    assert found.lent == CopiedVariables()
+    placed = placed_of(run, monkeypatch, *takes, transfers=sent)
+    assert [each.name for each in placed.taken.variables] == ["gatherv2_params"]
+    assert placed.taken.ms_of == {0: 0.0, 1: pytest.approx(2.0)}
+    assert placed.lent == CopiedVariables()
     assert placed_of(run, monkeypatch, *takes, transfers=sent[1:]).taken == CopiedVariables()
 
 

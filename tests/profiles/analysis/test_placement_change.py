@@ -21,13 +21,13 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 
 
 def test_fewer_replicas_lose_their_copies_and_ops(profile: Profile) -> None:
-    found = placement_change(profile, 0, 1)
-    assert len(found.variables) == 3
-    for move in found.variables:
+    change = placement_change(profile, 0, 1)
+    assert len(change.variables) == 3
+    for move in change.variables:
         assert move.how == "fewer copies"
         assert set(move.after) < set(move.before)
-    assert [item.after == 0 for item in found.ops] == [False, False, True, True]
-    assert all(item.before > 0 for item in found.ops)
+    assert [item.after == 0 for item in change.ops] == [False, False, True, True]
+    assert all(item.before > 0 for item in change.ops)
 
 
 def test_back_again_is_the_same_the_other_way_round(profile: Profile) -> None:
@@ -47,9 +47,9 @@ def test_a_model_that_is_built_again_keeps_its_variables(tmp_path: Path) -> None
     for segment in (0, 1):
         counters = range(11 * segment, 11 * segment + 11)
         write_variables(run, segment, [f"dense_{number}/kernel" for number in counters])
-    found = placement_change(load(run), 0, 1)
-    assert found.num_same == 10
-    (move,) = found.variables
+    change = placement_change(load(run), 0, 1)
+    assert change.num_same == 10
+    (move,) = change.variables
     assert (move.name, move.how) == ("dense_21/kernel", "moved")
 
 
@@ -85,12 +85,12 @@ def test_an_op_that_changed_device_is_named(tmp_path: Path) -> None:
             ("b_2", "Add", 1),
         ],
     )
-    found = placement_change(load(run), 0, 1)
-    assert found.moved_ops == (
+    change = placement_change(load(run), 0, 1)
+    assert change.moved_ops == (
         OpMove("dense_3/MatMul", "MatMul", "/device:CPU:1", "/device:CPU:0"),
     )
-    assert found.num_same_ops == 2
-    assert found.num_unmatched == (2, 3)
+    assert change.num_same_ops == 2
+    assert change.num_unmatched == (2, 3)
 
 
 def test_ops_whose_names_differ_by_counters_are_matched_in_turn(tmp_path: Path) -> None:
@@ -102,10 +102,10 @@ def test_ops_whose_names_differ_by_counters_are_matched_in_turn(tmp_path: Path) 
 
 
 def test_ops_of_replicas_that_are_gone_are_unmatched(profile: Profile) -> None:
-    found = placement_change(profile, 0, 1)
-    assert found.moved_ops == ()
-    assert found.num_unmatched == (found.num_same_ops, 0)
-    assert sum(item.after for item in found.ops) == found.num_same_ops
+    change = placement_change(profile, 0, 1)
+    assert change.moved_ops == ()
+    assert change.num_unmatched == (change.num_same_ops, 0)
+    assert sum(item.after for item in change.ops) == change.num_same_ops
 
 
 def write_ops(run: Path, segment: int, ops: list[tuple[str, str, int]]) -> None:

@@ -26,11 +26,11 @@ def _steps(compiling: set[int], captured: set[int], num: int = 40):
 
 
 def test_steps_as_long_as_captured_ones_that_compile_do_so_as_well() -> None:
-    found = _steps(compiling={5, 9, 20, 33}, captured={5, 6, 7})
-    assert found is not None
-    assert np.flatnonzero(found.compiles).tolist() == [5, 9, 20, 33]
-    assert found.total_ms == pytest.approx(4 * (COMPILES_MS - USUAL_MS))
-    assert found.num_captured == 1
+    compiling_steps = _steps(compiling={5, 9, 20, 33}, captured={5, 6, 7})
+    assert compiling_steps is not None
+    assert np.flatnonzero(compiling_steps.compiles).tolist() == [5, 9, 20, 33]
+    assert compiling_steps.total_ms == pytest.approx(4 * (COMPILES_MS - USUAL_MS))
+    assert compiling_steps.num_captured == 1
 
 
 def test_nothing_is_said_if_no_captured_step_compiles() -> None:
@@ -42,20 +42,20 @@ def test_the_first_step_compiles_in_every_program() -> None:
 
 
 def test_if_every_step_compiles_captures_say_how_much_of_it() -> None:
-    found = _steps(compiling=set(range(40)), captured={5, 6})
-    assert found is not None
-    assert found.total_ms == pytest.approx(39 * 900.0)
+    compiling_steps = _steps(compiling=set(range(40)), captured={5, 6})
+    assert compiling_steps is not None
+    assert compiling_steps.total_ms == pytest.approx(39 * 900.0)
 
 
 @given(some.sets(some.integers(0, 39)), some.sets(some.integers(0, 39)))
 def test_compiling_never_takes_longer_than_the_steps_after_the_first(
     compiling: set[int], captured: set[int]
 ) -> None:
-    found = _steps(compiling, captured)
-    if found is not None:
+    compiling_steps = _steps(compiling, captured)
+    if compiling_steps is not None:
         wall_ms = np.where(np.isin(np.arange(40), [*compiling]), COMPILES_MS, USUAL_MS)
-        assert not found.compiles[0]
-        assert 0.0 <= found.total_ms <= wall_ms[found.compiles].sum()
+        assert not compiling_steps.compiles[0]
+        assert 0.0 <= compiling_steps.total_ms <= wall_ms[compiling_steps.compiles].sum()
 
 
 @pytest.mark.parametrize("compile_ms", [15.0, 30.0], ids=["a part", "all of each step"])
@@ -64,9 +64,9 @@ def test_compiling_is_a_part_of_the_steps_in_the_account(compile_ms: float, tmp_
     cause = {"kind": "compiling", "name": "step", "count": 1, **lengths}
     run = write_run(tmp_path / "run", replicas=1, steps=60, causes=[cause], gaps=[])
     profile = strategy_profiles.load(run)
-    found = account(profile, profile.segments[0])
-    row = found.row("loop/steps/compiling")
+    time_account = account(profile, profile.segments[0])
+    row = time_account.row("loop/steps/compiling")
     assert row is not None
     assert row.total_ms > 0
-    parts_ms = sum(each.total_ms for each in found.children("loop/steps"))
-    assert parts_ms == pytest.approx(found.row("loop/steps").total_ms, rel=0.01)
+    parts_ms = sum(each.total_ms for each in time_account.children("loop/steps"))
+    assert parts_ms == pytest.approx(time_account.row("loop/steps").total_ms, rel=0.01)

@@ -38,10 +38,10 @@ def test_arguments_are_not_kept(tmp_path: Path) -> None:
     run = write_run_of_program(tmp_path / "run", 1, arguments=["--token", "hunter2"])
     assert b"hunter2" not in (run / "run.json").read_bytes()
     same = program_of("/home/user/train.py", ["--token", "hunter2"], [])
-    found = read_run_file(run)
-    assert found is not None
-    assert same.is_same(found.program)
-    assert not program_of("/home/user/train.py", [], []).is_same(found.program)
+    run_file = read_run_file(run)
+    assert run_file is not None
+    assert same.is_same(run_file.program)
+    assert not program_of("/home/user/train.py", [], []).is_same(run_file.program)
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_arguments_are_not_kept(tmp_path: Path) -> None:
 def test_the_gain_is_that_of_the_loop(tmp_path: Path, after_ms: float, begins: str) -> None:
     before = write_run_of_program(tmp_path / "before", 1, step_ms=40.0)
     after = write_run_of_program(tmp_path / "after", 2, step_ms=after_ms)
-    found = compared(before, after)
-    sentence = against_earlier(found)
+    comparison = compared(before, after)
+    sentence = against_earlier(comparison)
     assert sentence.startswith(f"{begins} the run of ")
     assert " per step of the loop, was " in sentence
-    assert not any("workload" in warning for warning in found.warnings)
+    assert not any("workload" in warning for warning in comparison.warnings)
 
 
 def test_another_batch_is_compared_by_its_examples(tmp_path: Path) -> None:
@@ -69,11 +69,11 @@ def test_another_batch_is_compared_by_its_examples(tmp_path: Path) -> None:
 def test_the_changed_lines_are_a_diff(tmp_path: Path) -> None:
     before = write_run_of_program(tmp_path / "before", 1, "data.map(load)")
     after = write_run_of_program(tmp_path / "after", 2, "data.map(load, num_parallel_calls=4)")
-    found = compared(before, after)
-    part = fields_of(found)
+    comparison = compared(before, after)
+    part = fields_of(comparison)
     assert isinstance(part, Difference)
     assert part.lines[3:] == ("-data.map(load)", "+data.map(load, num_parallel_calls=4)")
-    assert comparison_document(found, [])["changed_lines"] == list(part.lines)
+    assert comparison_document(comparison, [])["changed_lines"] == list(part.lines)
 
 
 def test_no_changed_line_and_no_recorded_source_are_said(tmp_path: Path) -> None:
@@ -90,6 +90,6 @@ def test_a_run_of_an_earlier_version_has_no_program(tmp_path: Path) -> None:
     change_run_file(before, {"program": None})
     after = write_run_of_program(tmp_path / "after", 2)
     assert earlier_runs(after) == []
-    found = compared(before, after)
-    assert not found.is_one_program
-    assert comparison_document(found, [])["changed_lines"] is None
+    comparison = compared(before, after)
+    assert not comparison.is_one_program
+    assert comparison_document(comparison, [])["changed_lines"] is None

@@ -56,16 +56,16 @@ def steps_of(wall_ms: list[float], captured: list[int]) -> StepTimes:
 
 
 def test_first_and_captured_steps_do_not_count() -> None:
-    found = run_time(steps_of([900.0, *[20.0] * 20, *[50.0] * 19], list(range(21, 40))))
-    assert found is not None
-    assert (found.median_ms, found.num_steps, found.num_captured) == (20.0, 20, 19)
-    assert not found.uses_captured
+    time = run_time(steps_of([900.0, *[20.0] * 20, *[50.0] * 19], list(range(21, 40))))
+    assert time is not None
+    assert (time.median_ms, time.num_steps, time.num_captured) == (20.0, 20, 19)
+    assert not time.uses_captured
 
 
 def test_captured_steps_count_if_nearly_no_others_are_there() -> None:
-    found = run_time(steps_of([900.0, *[50.0] * 19, *[20.0] * 2], list(range(1, 20))))
-    assert found is not None
-    assert (found.median_ms, found.num_steps, found.uses_captured) == (50.0, 21, True)
+    time = run_time(steps_of([900.0, *[50.0] * 19, *[20.0] * 2], list(range(1, 20))))
+    assert time is not None
+    assert (time.median_ms, time.num_steps, time.uses_captured) == (50.0, 21, True)
 
 
 def test_a_segment_whose_steps_have_no_length_has_no_step_time() -> None:
@@ -82,9 +82,9 @@ def test_noise_within_runs_explains_the_difference_of_equal_ones(
     runs = [noisy_ms(rng, num_steps, correlation, has_hiccups) for _ in range(2 * NUM_TRIALS)]
     outside = 0
     for a, b in zip(runs[::2], runs[1::2], strict=True):
-        found = within_runs(time_of(a), time_of(b))
-        assert found is not None
-        outside += not found[0] <= 1 <= found[1]
+        comparison = within_runs(time_of(a), time_of(b))
+        assert comparison is not None
+        outside += not comparison[0] <= 1 <= comparison[1]
     assert outside / NUM_TRIALS <= 0.10
 
 
@@ -97,9 +97,9 @@ def test_noise_within_runs_does_not_explain_five_per_cent(
     outside = 0
     for _ in range(NUM_TRIALS):
         a, b = (noisy_ms(rng, num_steps, correlation, has_hiccups) for _ in "ab")
-        found = within_runs(time_of(a), time_of(1.05 * b))
-        assert found is not None
-        outside += found[0] > 1
+        comparison = within_runs(time_of(a), time_of(1.05 * b))
+        assert comparison is not None
+        outside += comparison[0] > 1
     assert outside / NUM_TRIALS >= 0.9
 
 

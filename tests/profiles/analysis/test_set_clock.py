@@ -39,8 +39,8 @@ def test_the_pace_of_the_loop_has_no_hour_in_it(jump_ns: int, tmp_path: Path) ->
     usual = loop_pace(strategy_profiles.load(run), 0)
     set_clock(run, jump_ns)
     profile = strategy_profiles.load(run)
-    pace, found = loop_pace(profile, 0), regions_of(profile, 0)
+    pace, regions = loop_pace(profile, 0), regions_of(profile, 0)
     assert pace.ms_per_step == pytest.approx(usual.ms_per_step, rel=0.05)
     assert pace.examples_per_second == pytest.approx(usual.examples_per_second, rel=0.05)
-    assert found is not None
-    assert 0 < found.loop_ms < 10_000
+    assert regions is not None
+    assert 0 < regions.loop_ms < 10_000

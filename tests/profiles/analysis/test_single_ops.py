@@ -56,12 +56,12 @@ def test_the_replica_that_all_wait_for_does_not_wait(run: Path) -> None:
 
 
 def test_sends_are_listed_by_tensor_and_direction(run: Path) -> None:
-    found = sends(load(run), 0)
-    assert len({(item.tensor, item.send_device, item.recv_device) for item in found}) == len(found)
-    assert all(item.per_step == 1 for item in found)
+    sent = sends(load(run), 0)
+    assert len({(item.tensor, item.send_device, item.recv_device) for item in sent}) == len(sent)
+    assert all(item.per_step == 1 for item in sent)
     profile = load(run)
     total = communication(profile, profile.segments[0]).transfer_bytes
-    assert sum((item.bytes or 0) * item.per_step for item in found) == pytest.approx(total)
+    assert sum((item.bytes or 0) * item.per_step for item in sent) == pytest.approx(total)
 
 
 def test_without_a_window_there_is_nothing_to_tell(tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_a_call_names_all_sources_of_its_times(tmp_path: Path) -> None:
     listed[0]["source"] = "estimated"
     pq.write_table(pa.Table.from_pylist(listed, rows.schema), file)
     profile = load(run)
-    found = {call.source for call in collective_calls(profile, 0)}
-    assert found == {"estimated/measured", "measured"}
+    sources = {call.source for call in collective_calls(profile, 0)}
+    assert sources == {"estimated/measured", "measured"}
     (kind,) = communication(profile, profile.segments[0]).collectives
     assert kind.source == "estimated/measured"
 

@@ -54,10 +54,10 @@ def test_phases_add_up_to_the_step(
         straggler=(0, late_ms),
     )
     profile = strategy_profiles.load(run)
-    found = step_breakdown(profile, profile.segments[0])
-    assert found.source == ("measured" if captured else "marks")
-    assert len(found.replicas) == replicas
-    assert all(adds_up(replica) for replica in found.replicas)
+    breakdown = step_breakdown(profile, profile.segments[0])
+    assert breakdown.source == ("measured" if captured else "marks")
+    assert len(breakdown.replicas) == replicas
+    assert all(adds_up(replica) for replica in breakdown.replicas)
 
 
 def test_marks_and_captures_agree(tmp_path: Path) -> None:
@@ -75,11 +75,11 @@ def test_marks_and_captures_agree(tmp_path: Path) -> None:
 
 def test_without_marks_and_captures_it_is_unknown_and_says_so(tmp_path: Path) -> None:
     profile = strategy_profiles.load(write_run(tmp_path / "run", marks=False, windows=0, steps=30))
-    found = step_breakdown(profile, profile.segments[0])
-    assert found.source is None
-    assert found.reason == "the segment has neither a capture window nor per-replica timestamps"
-    assert [replica.compute_ms for replica in found.replicas] == [None] * 4
-    assert found.mean_ms("compute") is None
+    breakdown = step_breakdown(profile, profile.segments[0])
+    assert breakdown.source is None
+    assert breakdown.reason == "the segment has neither a capture window nor per-replica timestamps"
+    assert [replica.compute_ms for replica in breakdown.replicas] == [None] * 4
+    assert breakdown.mean_ms("compute") is None
 
 
 def test_the_tracing_step_is_left_out(tmp_path: Path) -> None:

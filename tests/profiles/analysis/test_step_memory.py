@@ -16,11 +16,11 @@ from tests.synthetic import write_run
 
 def test_the_peak_is_the_variables_and_the_two_largest_neighbours(tmp_path: Path) -> None:
     run = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, ops_per_step=5))
-    found = step_memory(run, 0)
-    assert found.reason is None
-    assert found.source == "derived"
-    assert [item.device[-5:] for item in found.devices] == ["CPU:0", "CPU:1"]
-    first = found.devices[0]
+    memory = step_memory(run, 0)
+    assert memory.reason is None
+    assert memory.source == "derived"
+    assert [item.device[-5:] for item in memory.devices] == ["CPU:0", "CPU:1"]
+    first = memory.devices[0]
     assert first.variable_bytes is not None
     # Op i returns i + 1 kB, and is held until the next op ends.
     assert first.peak_bytes == first.variable_bytes + 4000 + 5000

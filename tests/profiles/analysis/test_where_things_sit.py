@@ -24,13 +24,13 @@ def test_placement_counts_ops_and_copies_of_variables(tmp_path: Path) -> None:
     profile = strategy_profiles.load(
         write_run(tmp_path / "run", replicas=4, steps=30, ops_per_step=24)
     )
-    found = placement(profile, 0)
-    assert [device.num_ops for device in found.devices] == [24] * 4
-    kernel = next(item for item in found.variables if item.name == "dense/kernel")
+    placed = placement(profile, 0)
+    assert [device.num_ops for device in placed.devices] == [24] * 4
+    kernel = next(item for item in placed.variables if item.name == "dense/kernel")
     assert kernel.kind == "MirroredVariable"
     assert len(kernel.devices) == 4
     assert kernel.bytes_per_copy == int(2_359_296 * 0.9)
-    assert sum(n for _, n in found.devices[0].top_ops) == 24
+    assert sum(n for _, n in placed.devices[0].top_ops) == 24
 
 
 def test_placement_that_is_missing_says_why(tmp_path: Path) -> None:
@@ -42,8 +42,8 @@ def test_placement_that_is_missing_says_why(tmp_path: Path) -> None:
     log = EventLog(run / "worker-0-0/events.jsonl")
     log.write(PlacementRecorded(0, None, 0, "the function was traced before recording"))
     log.close()
-    found = placement(strategy_profiles.load(run), 0)
-    assert found.reason == "the function was traced before recording"
+    placed = placement(strategy_profiles.load(run), 0)
+    assert placed.reason == "the function was traced before recording"
 
 
 def test_growing_memory_is_distinguished_from_constant_memory(tmp_path: Path) -> None:
@@ -73,29 +73,29 @@ def test_memory_that_rises_once_or_only_between_epochs_does_not_grow(tmp_path: P
 
 
 def test_input_share_is_input_over_wall(tmp_path: Path) -> None:
-    found = input_share(
+    input_time = input_share(
         strategy_profiles.load(write_run(tmp_path / "run", replicas=1, input_ms=5.0, step_ms=14.5)),
         0,
     )
-    assert found.share == pytest.approx(5.0 / 20.0, rel=0.03)
-    assert found.is_input_bound
+    assert input_time.share == pytest.approx(5.0 / 20.0, rel=0.03)
+    assert input_time.is_input_bound
 
 
 def test_efficiencies_multiply(tmp_path: Path) -> None:
     profile = strategy_profiles.load(write_run(tmp_path / "run", replicas=4, straggler=(2, 20.0)))
-    found = efficiency(step_breakdown(profile, profile.segments[0]))
-    assert found.load_balance == pytest.approx((3 * 20 + 40) / 4 / 40, rel=0.02)
-    longest = (found.communication or 0) * (found.orchestration or 0)
+    efficiencies = efficiency(step_breakdown(profile, profile.segments[0]))
+    assert efficiencies.load_balance == pytest.approx((3 * 20 + 40) / 4 / 40, rel=0.02)
+    longest = (efficiencies.communication or 0) * (efficiencies.orchestration or 0)
     assert longest == pytest.approx(40 / 43.5, rel=0.02)
-    assert found.parallel == pytest.approx((found.load_balance or 0) * longest)
+    assert efficiencies.parallel == pytest.approx((efficiencies.load_balance or 0) * longest)
 
 
 def test_a_step_that_waits_for_input_does_not_blame_communication(tmp_path: Path) -> None:
     recorded = write_run(tmp_path / "run", replicas=2, input_ms=60.0, step_ms=80.0)
     profile = strategy_profiles.load(recorded)
-    found = efficiency(step_breakdown(profile, profile.segments[0]))
-    assert (found.communication or 0) > 0.8
-    assert (found.orchestration or 1) < 0.7
+    efficiencies = efficiency(step_breakdown(profile, profile.segments[0]))
+    assert (efficiencies.communication or 0) > 0.8
+    assert (efficiencies.orchestration or 1) < 0.7
 
 
 def test_strong_and_weak_scaling(tmp_path: Path) -> None:
@@ -121,19 +121,19 @@ def test_a_capture_that_was_never_reported_is_not_called_missing(tmp_path: Path)
     run = write_run(tmp_path / "run", steps=60, windows=1)
     events = run / "worker-0-0" / "events.jsonl"
     write_records(events, [each for each in read_records(events) if each["kind"] != "window"])
-    found = capture_cost(strategy_profiles.load(run), 0)
-    assert found.reason == "the run ended before its capture was reported"
+    cost = capture_cost(strategy_profiles.load(run), 0)
+    assert cost.reason == "the run ended before its capture was reported"
 
 
 def test_capture_cost_counts_what_windows_take(tmp_path: Path) -> None:
-    found = capture_cost(strategy_profiles.load(write_run(tmp_path / "run", steps=200)), 0)
-    assert found.num_windows == 3
-    assert found.between_ms == pytest.approx(3 * 35.1)
-    assert found.overhead_ratio == pytest.approx(1 + 3 * 35.1 / (199 * 23.8), rel=0.02)
+    cost = capture_cost(strategy_profiles.load(write_run(tmp_path / "run", steps=200)), 0)
+    assert cost.num_windows == 3
+    assert cost.between_ms == pytest.approx(3 * 35.1)
+    assert cost.overhead_ratio == pytest.approx(1 + 3 * 35.1 / (199 * 23.8), rel=0.02)
 
 
 def test_capture_of_every_step_has_nothing_to_compare_with(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=12, windows=1, window_steps=11)
-    found = capture_cost(strategy_profiles.load(run), 0)
-    assert found.overhead_ratio is None
-    assert found.reason == "every timed step was captured: nothing to compare with"
+    cost = capture_cost(strategy_profiles.load(run), 0)
+    assert cost.overhead_ratio is None
+    assert cost.reason == "every timed step was captured: nothing to compare with"

@@ -60,9 +60,9 @@ def test_a_few_marks_that_were_taken_late_are_no_wrong_clock(
 
 def test_an_unknown_clock_has_a_reason_and_no_number(tmp_path: Path) -> None:
     profile = load(tmp_path, clock_measured=False)
-    found = worker_clocks(profile)[1]
-    assert (found.source, found.offset_ms, found.uncertainty_ms, found.check) == (None,) * 4
-    assert "exchanged no messages" in found.sentence
+    clock = worker_clocks(profile)[1]
+    assert (clock.source, clock.offset_ms, clock.uncertainty_ms, clock.check) == (None,) * 4
+    assert "exchanged no messages" in clock.sentence
     told = profile.summary()["clocks"][1]
     assert told["offset_ms"] is None
     assert told["offset_ms_reason"] == "it exchanged no messages with the reference worker"
@@ -71,11 +71,11 @@ def test_an_unknown_clock_has_a_reason_and_no_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize("late", [0, 1, 2, 3])
 def test_a_delay_in_one_worker_is_named(tmp_path: Path, late: int) -> None:
     profile = load(tmp_path, straggler=(late, 30.0))
-    found = stragglers(profile, 0).straggler
-    assert found is not None
-    assert (found.replica, found.worker) == (late, late // 2)
-    assert found.name == f"replica {late} of worker {late // 2}"
-    assert found.late_ms == pytest.approx(30, rel=0.05)
+    lateness_of_replicas = stragglers(profile, 0).straggler
+    assert lateness_of_replicas is not None
+    assert (lateness_of_replicas.replica, lateness_of_replicas.worker) == (late, late // 2)
+    assert lateness_of_replicas.name == f"replica {late} of worker {late // 2}"
+    assert lateness_of_replicas.late_ms == pytest.approx(30, rel=0.05)
     sentences = [item["sentence"] for item in profile.summary()["segments"][0]["findings"]]
     assert sentences[0].startswith(f"Replica {late} of worker {late // 2} is late by")
 

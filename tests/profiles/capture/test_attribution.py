@@ -246,7 +246,9 @@ def test_a_member_in_another_process_is_not_missing() -> None:
     devices = [name.replace("job:localhost", "job:worker") for name in DEVICES]
     capture = CaptureBuilder()
     capture.step(0, 0, 1000)
-    nodes = [replace(node, device=devices[place]) for place, node in enumerate(COLLECTIVE[2:])]
+    nodes = [
+        replace(node, device=devices[position]) for position, node in enumerate(COLLECTIVE[2:])
+    ]
     for replica in (0, 1):
         capture.add(f"reduce_{replica}:CollectiveReduceV2", 100, 700, instance_key=5 + replica)
     nodes = [replace(node, index=index, inputs=()) for index, node in enumerate(nodes)]

@@ -99,8 +99,8 @@ def test_a_step_in_which_xla_compiles_has_the_time_once_and_the_functions_name()
     capture.add("EagerLocalExecute: __inference_train_step_167", 0, 95 * MS)
     capture.add("CpuCompiler::CompileCpuExecutable", 10 * MS, 80 * MS)
     capture.add("CpuCompiler::RunBackend", 10 * MS, 70 * MS)
-    found = {row["kind"]: row for row in _causes(capture)}
-    assert (found["compiling"]["name"], found["compiling"]["held_ms"]) == ("train_step", 70.0)
+    causes = {row["kind"]: row for row in _causes(capture)}
+    assert (causes["compiling"]["name"], causes["compiling"]["held_ms"]) == ("train_step", 70.0)
 
 
 def test_an_op_that_runs_python_is_a_cause_with_its_duration() -> None:
@@ -140,10 +140,10 @@ def test_python_in_a_function_of_the_input_is_a_cause_while_the_step_waits() -> 
     capture.add("IteratorGetNextOp::DoCompute", 0, 80 * MS)
     capture.add("Iterator::Root::MapAndBatch", 0, 80 * MS, "other")
     capture.add("decode:EagerPyFunc", -10 * MS, 60 * MS, "other")
-    found = {row["kind"]: row for row in _causes(capture)}
-    row = found["input-python"]
+    causes = {row["kind"]: row for row in _causes(capture)}
+    row = causes["input-python"]
     assert (row["name"], row["detail"], row["held_ms"]) == ("decode", "EagerPyFunc", 60.0)
-    assert "python-op" not in found, "it is no op of the step"
+    assert "python-op" not in causes, "it is no op of the step"
 
 
 def test_python_in_a_function_of_the_input_is_a_cause_while_calls_hold_up_the_step() -> None:
@@ -153,11 +153,11 @@ def test_python_in_a_function_of_the_input_is_a_cause_while_calls_hold_up_the_st
     places = [["call", "train.py:3", "step(batch)"], ["python", "train.py:9", "score(loss)"]]
     at_ms = (1, 40, 80)  # calls to 40 ms, the program's own Python to 80 ms
     samples = PythonSamples([EPOCH_NS + at * MS for at in at_ms], [0, 0, 1], places)
-    found = {row["kind"]: row for row in _causes(capture, samples)}
-    row = found["input-python-ahead"]
+    causes = {row["kind"]: row for row in _causes(capture, samples)}
+    row = causes["input-python-ahead"]
     assert (row["name"], row["detail"]) == ("decode", "EagerPyFunc")
-    assert round(row["held_ms"]) == round(found["call"]["held_ms"]) == 39
-    assert "input-python" not in found
+    assert round(row["held_ms"]) == round(causes["call"]["held_ms"]) == 39
+    assert "input-python" not in causes
 
 
 def _in_a_loop(num_ops: int) -> CaptureBuilder:
@@ -174,11 +174,11 @@ def _in_a_loop(num_ops: int) -> CaptureBuilder:
 def test_the_time_between_the_ops_of_a_call_is_the_runtimes_and_not_pythons() -> None:
     places = [["call", "train.py:3", "step(batch)"]]
     samples = PythonSamples([EPOCH_NS + at * MS for at in (1, 50, 100)], [0, 0, 0], places)
-    found = {row["kind"]: row for row in _causes(_in_a_loop(20), samples)}
-    row = found["between-ops"]
+    causes = {row["kind"]: row for row in _causes(_in_a_loop(20), samples)}
+    row = causes["between-ops"]
     assert (row["name"], row["count"], row["held_ms"]) == ("rnn/while", 20, 90.0 - 20.0)
     # The call takes from 5 to 95 ms; samples begin at 1 ms.
-    assert round(found["call"]["held_ms"]) == 4 + 5
+    assert round(causes["call"]["held_ms"]) == 4 + 5
 
 
 def test_a_loop_whose_ops_are_not_recorded_is_named_from_the_graph() -> None:

@@ -39,10 +39,10 @@ def test_a_tensor_is_held_until_its_last_reader_ends() -> None:
     placed.add("a", "MatMul", 0)
     placed.add("b", "MatMul", 0, "a")
     placed.add("c", "MatMul", 0, "a", "b")
-    found = _held(
+    held_bytes = _held(
         placed, _capture(a=("MatMul", 100, 200), b=("MatMul", 200, 300), c=("MatMul", 300, 400))
     )
-    assert found == {"a": (100, 400), "b": (200, 400), "c": (300, 400)}
+    assert held_bytes == {"a": (100, 400), "b": (200, 400), "c": (300, 400)}
 
 
 def test_an_op_without_an_event_passes_on_who_reads_it() -> None:
@@ -50,8 +50,8 @@ def test_an_op_without_an_event_passes_on_who_reads_it() -> None:
     placed.add("a", "MatMul", 0)
     placed.add("same", "Reshape", 0, "a")
     placed.add("b", "MatMul", 0, "same")
-    found = _held(placed, _capture(a=("MatMul", 100, 200), b=("MatMul", 300, 400)))
-    assert found == {"a": (100, 400), "b": (300, 400)}
+    held_bytes = _held(placed, _capture(a=("MatMul", 100, 200), b=("MatMul", 300, 400)))
+    assert held_bytes == {"a": (100, 400), "b": (300, 400)}
 
 
 def test_a_tensor_that_the_function_returns_is_held_until_the_step_ends() -> None:

@@ -30,24 +30,24 @@ def host(node: str, starts_ns: int, stops_ns: int) -> CaptureBuilder:
 
 
 def test_ops_of_all_and_steps_of_the_coordinator() -> None:
-    found = merged(host("a", 0, 10_000), host("b", 0, 10_000))
-    ops = found.events(xspace.OP)
-    names = [found.names[name] for name in ops.name]
+    joined = merged(host("a", 0, 10_000), host("b", 0, 10_000))
+    ops = joined.events(xspace.OP)
+    names = [joined.names[name] for name in ops.name]
     assert sorted(set(names)) == ["a/MatMul", "b/MatMul", "own/Mul"]
     assert names.count("b/MatMul") == 4
-    assert found.events(xspace.STEP).key.tolist() == [0, 1, 2, 3]
-    done = found.events(xspace.DONE)
-    assert sorted(found.names[name] for name in done.name) == ["a/recv", "b/recv"]
+    assert joined.events(xspace.STEP).key.tolist() == [0, 1, 2, 3]
+    done = joined.events(xspace.DONE)
+    assert sorted(joined.names[name] for name in done.name) == ["a/recv", "b/recv"]
     assert set(done.start_ns.tolist()) == {EPOCH_NS + 5500}
 
 
 def test_steps_that_a_host_did_not_see_whole_do_not_count() -> None:
-    found = merged(host("a", 1500, 10_000), host("b", 0, 8000))
-    assert found.events(xspace.STEP).key.tolist() == [1, 2]
+    joined = merged(host("a", 1500, 10_000), host("b", 0, 8000))
+    assert joined.events(xspace.STEP).key.tolist() == [1, 2]
 
 
 def test_what_a_host_did_later_is_left_out() -> None:
     late = host("a", 0, 50_000)
     late.add("a/Tanh:Tanh", 20_000, 20_100)
-    found = merged(late)
-    assert "a/Tanh" not in [found.names[name] for name in found.events(xspace.OP).name]
+    joined = merged(late)
+    assert "a/Tanh" not in [joined.names[name] for name in joined.events(xspace.OP).name]

@@ -93,35 +93,35 @@ def test_what_was_not_measured_is_not_compared(tmp_path: Path) -> None:
 
 def test_workers_of_one_host_have_one_clock() -> None:
     here = {"name": "a", "boot": "1"}
-    found = clocks_of(worker(0, here), worker(1, here, measured_at(1, 5_000, 10_000)))
-    assert found.workers[1].source == "same host"
-    assert (found.workers[1].offset_ns, found.workers[1].uncertainty_ns) == (0.0, 0.0)
-    assert found.workers[1].measured is not None
+    clocks = clocks_of(worker(0, here), worker(1, here, measured_at(1, 5_000, 10_000)))
+    assert clocks.workers[1].source == "same host"
+    assert (clocks.workers[1].offset_ns, clocks.workers[1].uncertainty_ns) == (0.0, 0.0)
+    assert clocks.workers[1].measured is not None
 
 
 def test_containers_of_one_kernel_share_its_clock_and_like_names_do_not() -> None:
     names = [{"name": "x", "boot": "1"}, {"name": "y", "boot": "1"}, {"name": "x", "boot": "2"}]
-    found = clocks_of(*(worker(number, host) for number, host in enumerate(names)))
-    assert [found.workers[n].source for n in range(3)] == ["reference", "same host", None]
+    clocks = clocks_of(*(worker(number, host) for number, host in enumerate(names)))
+    assert [clocks.workers[n].source for n in range(3)] == ["reference", "same host", None]
 
 
 def test_messages_that_contradict_a_host_count_more_than_its_name() -> None:
     here = {"name": "a"}
-    found = clocks_of(worker(0, here), worker(1, here, measured_at(1, 50_000_000)))
-    assert found.workers[1].source == "measured"
-    assert found.workers[1].offset_ns == 50_000_000
+    clocks = clocks_of(worker(0, here), worker(1, here, measured_at(1, 50_000_000)))
+    assert clocks.workers[1].source == "measured"
+    assert clocks.workers[1].offset_ns == 50_000_000
 
 
 def test_a_worker_reads_the_clock_that_its_neighbour_measured() -> None:
-    found = clocks_of(
+    clocks = clocks_of(
         worker(0, {"name": "a"}),
         worker(1, {"name": "b"}, measured_at(1, 7_000_000)),
         worker(2, {"name": "b"}),
         worker(3, {"name": "c"}, measured_at(1, 0) | {"offset_ns": None, "reason": "no answer"}),
     )
-    assert found.to_reference(2, np.array([5])).tolist() == [7_000_005]
-    assert found.workers[3].reason == "no answer"
-    assert found.groups(np.array([0, 1, 2, 3, 9])).tolist() == [0, 0, 0, 4, -10]
+    assert clocks.to_reference(2, np.array([5])).tolist() == [7_000_005]
+    assert clocks.workers[3].reason == "no answer"
+    assert clocks.groups(np.array([0, 1, 2, 3, 9])).tolist() == [0, 0, 0, 4, -10]
 
 
 @pytest.mark.parametrize(
@@ -130,10 +130,10 @@ def test_a_worker_reads_the_clock_that_its_neighbour_measured() -> None:
 @pytest.mark.parametrize("value", [-(2**63), 2**63 - 1, "x", 1.5, True])
 def test_odd_records_are_no_clock(field: str, value: object) -> None:
     line = json.dumps(measured_at(1, 50) | {field: value}).encode()
-    told = source_of("", 1, 0, [line])
-    assert told.left_out.total() == len(told.events) ^ 1
-    found = clocks_of(worker(0, {"name": "a"}), told)
-    assert found.to_reference(1, np.array([EPOCH_NS])).tolist()[0] >= 0
+    record = source_of("", 1, 0, [line])
+    assert record.left_out.total() == len(record.events) ^ 1
+    clocks = clocks_of(worker(0, {"name": "a"}), record)
+    assert clocks.to_reference(1, np.array([EPOCH_NS])).tolist()[0] >= 0
 
 
 @pytest.mark.slow

@@ -37,8 +37,8 @@ def test_two_workers_on_one_host_keep_both_files(tmp_path: Path) -> None:
     _keep(run, 0, "window_000000", "host", b"worker 0")
     _keep(run, 1, "window_000000", "host", b"worker 1")
     out = write(strategy_profiles.load(run), "xplane", tmp_path / "logdir")
-    found = {path.name: path.read_bytes() for path in out.rglob("*.pb")}
-    assert found == {"host.xplane.pb": b"worker 0", "worker-1.host.xplane.pb": b"worker 1"}
+    files = {path.name: path.read_bytes() for path in out.rglob("*.pb")}
+    assert files == {"host.xplane.pb": b"worker 0", "worker-1.host.xplane.pb": b"worker 1"}
 
 
 def test_what_a_link_leads_to_outside_of_the_run_is_not_copied(tmp_path: Path) -> None:

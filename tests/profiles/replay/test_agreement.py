@@ -27,7 +27,7 @@ def runs_of(
     """Runs in turns, with these step times."""
     sides: dict[str, list[strategy_profiles.Profile]] = {"a": [], "b": []}
     for number, lengths in enumerate(zip(a_ms, b_ms, strict=True)):
-        for place, (side, step_ms) in enumerate(zip("ab", lengths, strict=True)):
+        for index, (side, step_ms) in enumerate(zip("ab", lengths, strict=True)):
             run = write_run(
                 folder / f"x-{side}-{number}",
                 steps=40,
@@ -37,7 +37,7 @@ def runs_of(
                 memory=False,
                 noise=0.0,
                 step_ms=step_ms,
-                begins_s=60.0 * (2 * number + place),
+                begins_s=60.0 * (2 * number + index),
                 **(of_b if side == "b" else {}),
             )
             sides[side].append(strategy_profiles.load(run))
@@ -75,41 +75,43 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> RunComparison:
 def test_intervals_that_overlap_agree_whatever_the_speed_of_the_machine(
     half: RunComparison,
 ) -> None:
-    found = agreement(predicted_of(1.04 * half.times.ratio), half)
-    assert found.verdict == "agree"
-    assert "agree: their intervals overlap" in found.sentence
-    assert found.error == pytest.approx(0.04)
-    assert found.measured.with_ms == pytest.approx(half.times.b_ms)
-    assert found.predicted is not None
-    assert found.predicted.without_ms == 100.0
+    verdict = agreement(predicted_of(1.04 * half.times.ratio), half)
+    assert verdict.verdict == "agree"
+    assert "agree: their intervals overlap" in verdict.sentence
+    assert verdict.error == pytest.approx(0.04)
+    assert verdict.measured.with_ms == pytest.approx(half.times.b_ms)
+    assert verdict.predicted is not None
+    assert verdict.predicted.without_ms == 100.0
 
 
 def test_intervals_apart_disagree_and_say_by_how_much(half: RunComparison) -> None:
-    found = agreement(predicted_of(1.5 * half.times.ratio), half)
-    assert found.verdict == "disagree"
+    verdict = agreement(predicted_of(1.5 * half.times.ratio), half)
+    assert verdict.verdict == "disagree"
     said = "relative to a step without the change, the predicted one is 50 % longer than the"
-    assert said in found.sentence
+    assert said in verdict.sentence
 
 
 def test_runs_that_may_show_no_effect_decide_nothing(tmp_path: Path) -> None:
     noisy = runs_of(tmp_path, (50.0, 80.0, 40.0), (45.0, 40.0, 60.0))
-    found = agreement(predicted_of(0.5), noisy)
-    assert found.verdict == "cannot tell"
-    assert "more pairs of runs" in found.sentence
+    verdict = agreement(predicted_of(0.5), noisy)
+    assert verdict.verdict == "cannot tell"
+    assert "more pairs of runs" in verdict.sentence
 
 
 def test_one_run_a_side_has_no_interval(tmp_path: Path) -> None:
-    found = agreement(predicted_of(0.5), runs_of(tmp_path, (50.0,), (25.0,)))
-    assert found.verdict == "cannot tell"
-    assert found.measured.between == ""
-    assert "one run a side" in found.sentence
+    verdict = agreement(predicted_of(0.5), runs_of(tmp_path, (50.0,), (25.0,)))
+    assert verdict.verdict == "cannot tell"
+    assert verdict.measured.between == ""
+    assert "one run a side" in verdict.sentence
 
 
 def test_without_a_prediction_only_the_effect_is_reported(half: RunComparison) -> None:
-    found = agreement(None, half)
-    assert found.predicted is None
-    assert found.error is None
-    assert re.match("The step takes [0-9]+ % less time with the change, more than", found.sentence)
+    verdict = agreement(None, half)
+    assert verdict.predicted is None
+    assert verdict.error is None
+    assert re.match(
+        "The step takes [0-9]+ % less time with the change, more than", verdict.sentence
+    )
 
 
 def test_steps_of_another_batch_are_compared_by_their_examples(tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ def finding(removal: Removal | str) -> Finding:
 
 
 def gain(profile: Any, removal: Removal | str) -> Gain:
-    found = gain_of(profile, finding(removal))
-    assert isinstance(found, Gain), found
-    return replace(found, sentence=found.sentence.replace("\u00a0", " "))
+    predicted_gain = gain_of(profile, finding(removal))
+    assert isinstance(predicted_gain, Gain), predicted_gain
+    return replace(predicted_gain, sentence=predicted_gain.sentence.replace("\u00a0", " "))
 
 
 @pytest.mark.parametrize(
@@ -58,35 +58,37 @@ def gain(profile: Any, removal: Removal | str) -> Gain:
     ],
 )
 def test_each_removal_has_its_known_step(removal: Removal, step_ms: float) -> None:
-    found = gain(LATE, removal)
-    assert found.step_ms == pytest.approx(step_ms)
-    assert found.measured_ms == pytest.approx(47.0)
-    assert found.low_ms <= found.step_ms <= found.high_ms
-    assert f"{step_ms:.1f} ms instead of 47.0 ms" in found.sentence
-    assert "replay error 0" in found.sentence
+    predicted_gain = gain(LATE, removal)
+    assert predicted_gain.step_ms == pytest.approx(step_ms)
+    assert predicted_gain.measured_ms == pytest.approx(47.0)
+    assert predicted_gain.low_ms <= predicted_gain.step_ms <= predicted_gain.high_ms
+    assert f"{step_ms:.1f} ms instead of 47.0 ms" in predicted_gain.sentence
+    assert "replay error 0" in predicted_gain.sentence
 
 
 def test_what_takes_away_more_than_a_remedy_can_is_shown_as_a_bound() -> None:
-    found = gain(LATE, COMMUNICATION)
-    assert found.is_bound
-    assert found.sentence.startswith("With communication for free a captured step would take 45.0")
-    assert "no remedy saves more" in found.sentence
+    predicted_gain = gain(LATE, COMMUNICATION)
+    assert predicted_gain.is_bound
+    assert predicted_gain.sentence.startswith(
+        "With communication for free a captured step would take 45.0"
+    )
+    assert "no remedy saves more" in predicted_gain.sentence
 
 
 def test_the_gain_of_a_larger_batch_is_about_examples() -> None:
-    found = gain(REDUCING, Removal("spec", changes={"global_batch_size": 256}))
-    assert found.times_examples == 4
-    assert 47.5 < found.step_ms < 49  # 40 ms of passes, less what is fixed of them, and 9
-    assert not found.is_within_error
-    faster = 4 * 19 / found.step_ms
-    assert f"so {faster:.2f} times as many examples per second" in found.sentence
+    predicted_gain = gain(REDUCING, Removal("spec", changes={"global_batch_size": 256}))
+    assert predicted_gain.times_examples == 4
+    assert 47.5 < predicted_gain.step_ms < 49  # 40 ms of passes, less what is fixed of them, and 9
+    assert not predicted_gain.is_within_error
+    faster = 4 * 19 / predicted_gain.step_ms
+    assert f"so {faster:.2f} times as many examples per second" in predicted_gain.sentence
 
 
 def test_a_gain_within_the_interval_names_no_length() -> None:
     uneven = Replayed(replays_of([late_step(n, gap_ns=n % 3 * 9e6) for n in range(9)]))
-    found = gain(uneven, COMMUNICATION)
-    assert found.is_within_error
-    assert "too noisy to predict" in found.sentence
+    predicted_gain = gain(uneven, COMMUNICATION)
+    assert predicted_gain.is_within_error
+    assert "too noisy to predict" in predicted_gain.sentence
 
 
 @pytest.mark.parametrize(
@@ -99,9 +101,9 @@ def test_a_gain_within_the_interval_names_no_length() -> None:
     ],
 )
 def test_a_refusal_is_the_reason(removal: Removal | str, reason: str) -> None:
-    found = gain_of(REDUCING, finding(removal))  # type: ignore[arg-type]
-    assert isinstance(found, str)
-    assert reason in found
+    predicted_gain = gain_of(REDUCING, finding(removal))  # type: ignore[arg-type]
+    assert isinstance(predicted_gain, str)
+    assert reason in predicted_gain
 
 
 def test_a_recording_without_a_replay_has_no_gain() -> None:
@@ -109,8 +111,8 @@ def test_a_recording_without_a_replay_has_no_gain() -> None:
         def once(self, _key: object, _make: Callable[[], Any]) -> Replays:
             raise ReplayError("Segment 0 has 1 captured step")
 
-    found = gain_of(Unreadable(LATE.once(0, lambda: None)), finding(COMMUNICATION))  # type: ignore[arg-type]
-    assert found == "Segment 0 has 1 captured step."
+    predicted_gain = gain_of(Unreadable(LATE.once(0, lambda: None)), finding(COMMUNICATION))  # type: ignore[arg-type]
+    assert predicted_gain == "Segment 0 has 1 captured step."
 
 
 def test_an_op_type_for_free_leaves_the_injected_delay() -> None:

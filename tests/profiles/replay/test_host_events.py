@@ -117,25 +117,25 @@ def test_a_replica_goes_on_when_its_own_batch_is_there(of_fit: Replays) -> None:
 
 
 def test_with_input_for_free_the_hosts_python_before_its_request_stays(of_fit: Replays) -> None:
-    found = predict(of_fit, [InputFree(recovered=0.0)])
-    assert found.measured_ms == pytest.approx(50)
-    assert found.replay_error == pytest.approx(0.0, abs=1e-9)
-    assert found.predicted_ms == pytest.approx(3 + 0.1 + 4 + 2)
+    prediction = predict(of_fit, [InputFree(recovered=0.0)])
+    assert prediction.measured_ms == pytest.approx(50)
+    assert prediction.replay_error == pytest.approx(0.0, abs=1e-9)
+    assert prediction.predicted_ms == pytest.approx(3 + 0.1 + 4 + 2)
 
 
 def test_the_end_of_a_fit_step_waits_for_its_ops(of_fit: Replays) -> None:
-    found = predict(of_fit, [Faster("compute", np.inf)])
-    assert found.predicted_ms == pytest.approx(46)
+    prediction = predict(of_fit, [Faster("compute", np.inf)])
+    assert prediction.predicted_ms == pytest.approx(46)
 
 
 def test_with_input_for_free_the_python_of_taking_a_batch_stays(of_two_calls: Replays) -> None:
-    found = predict(of_two_calls, [InputFree(recovered=0.0)])
-    assert found.replay_error == pytest.approx(0.0, abs=1e-9)
-    assert found.predicted_ms == pytest.approx(36 - 20)
+    prediction = predict(of_two_calls, [InputFree(recovered=0.0)])
+    assert prediction.replay_error == pytest.approx(0.0, abs=1e-9)
+    assert prediction.predicted_ms == pytest.approx(36 - 20)
 
 
 def test_the_next_batch_of_a_step_is_taken_once_the_call_has_returned(
     of_two_calls: Replays,
 ) -> None:
-    found = predict(of_two_calls, [Faster("compute", np.inf)])
-    assert found.predicted_ms == pytest.approx(36 - 10)
+    prediction = predict(of_two_calls, [Faster("compute", np.inf)])
+    assert prediction.predicted_ms == pytest.approx(36 - 10)

@@ -86,10 +86,10 @@ def test_the_command_prints_prediction_and_error(
     finished_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["what-if", str(finished_run), "--faster", "compute=2", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["segment"] == LAST
-    assert found["low_ms"] <= found["predicted_ms"] <= found["high_ms"]
-    assert 0 <= found["replay_error"] < 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["segment"] == LAST
+    assert answer["low_ms"] <= answer["predicted_ms"] <= answer["high_ms"]
+    assert 0 <= answer["replay_error"] < 1
     assert main(["what-if", str(finished_run), "--faster", "compute=2"]) == 0
     assert "Replay error" in capsys.readouterr().out
 
@@ -104,9 +104,9 @@ def test_the_command_refuses_what_was_not_recorded(
 def test_a_finding_of_a_real_run_has_a_gain(finished_run: Path) -> None:
     removal = Removal("free-ops", kind_of_op="compute", is_bound=True)
     item = Finding("any", LAST, "It computes.", "", None, {}, removal=removal)
-    found = gain_of(strategy_profiles.load(finished_run), item)
-    assert isinstance(found, Gain)
-    assert 0 < found.step_ms < found.measured_ms
+    predicted_gain = gain_of(strategy_profiles.load(finished_run), item)
+    assert isinstance(predicted_gain, Gain)
+    assert 0 < predicted_gain.step_ms < predicted_gain.measured_ms
 
 
 def test_a_live_change_of_the_batch_gives_a_second_recorded_batch(

@@ -69,8 +69,8 @@ def known() -> Replays:
 def test_a_faster_link_shortens_the_bytes_and_not_the_latency(known: Replays) -> None:
     ns_per_byte = 2 * MS / (LARGE - SMALL)
     saved_ms = (LARGE + SMALL) * ns_per_byte / 2 / MS
-    found = predict(known, [faster_link(known, 2)])
-    assert found.predicted_ms == pytest.approx(19 - saved_ms)
+    prediction = predict(known, [faster_link(known, 2)])
+    assert prediction.predicted_ms == pytest.approx(19 - saved_ms)
     assert predict(known, [faster_link(known, 1)]).predicted_ms == pytest.approx(19)
 
 
@@ -97,9 +97,9 @@ def test_sizes_that_are_alike_leave_all_of_the_latency_open() -> None:
     for step in steps:
         step.nodes.bytes[6:10] = LARGE / 2
     of = replays_of(steps)
-    found = predict(of, [faster_link(of, np.inf)])
-    assert found.most_ms == pytest.approx(21)  # all latency: nothing changes
-    assert found.least_ms < 21 - 4  # all bytes
+    prediction = predict(of, [faster_link(of, np.inf)])
+    assert prediction.most_ms == pytest.approx(21)  # all latency: nothing changes
+    assert prediction.least_ms < 21 - 4  # all bytes
 
 
 def test_a_larger_batch_lengthens_the_passes_and_not_the_update(known: Replays) -> None:
@@ -138,9 +138,9 @@ def test_packing_and_the_moving_of_variables_do_not_grow_with_the_batch() -> Non
     fixed_ms = 0.06
     grows_ms = (5 - 4 - fixed_ms) + (6 - 4 - fixed_ms) + (3 - fixed_ms)
     for batch, times in ((128, 2), (256, 4), (32, 0.5)):
-        found = predict(known, [other_batch(known, batch)])
-        assert found.predicted_ms == pytest.approx(19 + (times - 1) * grows_ms)
-        assert found.least_ms < found.predicted_ms < found.most_ms
+        prediction = predict(known, [other_batch(known, batch)])
+        assert prediction.predicted_ms == pytest.approx(19 + (times - 1) * grows_ms)
+        assert prediction.least_ms < prediction.predicted_ms < prediction.most_ms
 
 
 def step_of_reads(number: int) -> StepGraph:
@@ -162,8 +162,8 @@ def test_reads_of_variables_and_small_transfers_do_not_grow_with_the_batch() -> 
     known = replays_of([step_of_reads(number) for number in range(6)])
     fixed_ms = 0.06
     grows_ms = (1 - fixed_ms) + (3 - fixed_ms)
-    found = predict(known, [other_batch(known, 128)])
-    assert found.predicted_ms == pytest.approx(8 + grows_ms)
+    prediction = predict(known, [other_batch(known, 128)])
+    assert prediction.predicted_ms == pytest.approx(8 + grows_ms)
 
 
 def step_of_short_ops(number: int) -> StepGraph:
@@ -284,25 +284,27 @@ def test_overlapped_collectives_take_what_the_backward_pass_does_not_hide(
     """10 ms of passes hide 6.7 ms of the all-reduces; of a short one, the latency stays."""
     of = replays_of([reducing_step(number, small_ms) for number in range(6)])
     edit = overlapped(of)
-    found = predict(of, [edit])
-    assert found.predicted_ms == pytest.approx(predicted_ms or 13 + edit.latency_ns / MS)
-    assert found.least_ms <= found.predicted_ms < found.most_ms < of.measured_ms
+    prediction = predict(of, [edit])
+    assert prediction.predicted_ms == pytest.approx(predicted_ms or 13 + edit.latency_ns / MS)
+    assert prediction.least_ms <= prediction.predicted_ms < prediction.most_ms < of.measured_ms
 
 
 def test_another_batch_is_compared_by_examples(known: Replays) -> None:
     """Four times the batch is slower for each step, and faster for each example."""
-    found = predict(known, [other_batch(known, 256)])
-    assert found.times_examples == 4
-    assert found.measured_ms < found.least_ms
-    assert not found.is_within_error
-    faster = 4 * found.measured_ms / found.predicted_ms
-    assert times_as_fast(found).startswith(f"{faster:.2f} times as many examples per second (")
+    prediction = predict(known, [other_batch(known, 256)])
+    assert prediction.times_examples == 4
+    assert prediction.measured_ms < prediction.least_ms
+    assert not prediction.is_within_error
+    faster = 4 * prediction.measured_ms / prediction.predicted_ms
+    assert times_as_fast(prediction).startswith(f"{faster:.2f} times as many examples per second (")
 
 
 def test_overlap_hides_no_more_than_all_of_the_passes() -> None:
     of = replays_of([reducing_step(number, 22.0) for number in range(6)])
-    found = predict(of, [overlapped(of)])
-    assert (found.least_ms, found.most_ms) == pytest.approx((13 + 26 - 10, 13 + 26 - 10 / 3))
+    prediction = predict(of, [overlapped(of)])
+    assert (prediction.least_ms, prediction.most_ms) == pytest.approx(
+        (13 + 26 - 10, 13 + 26 - 10 / 3)
+    )
 
 
 def test_another_algorithm_takes_its_messages_and_bytes(known: Replays) -> None:
@@ -310,11 +312,11 @@ def test_another_algorithm_takes_its_messages_and_bytes(known: Replays) -> None:
     edit = other_algorithm(known, "reduction-to-one-device")
     assert (edit.messages, edit.moved) == (1, 2)
     ns_per_byte = 2 * MS / (LARGE - SMALL)
-    found = predict(known, [edit])
-    assert found.predicted_ms == pytest.approx(19 + (LARGE + SMALL) * ns_per_byte / MS)
-    reduced_ms = found.predicted_ms - 13
-    assert found.least_ms == pytest.approx(13 + reduced_ms / 3)
-    assert found.most_ms == pytest.approx(13 + reduced_ms * 3)
+    prediction = predict(known, [edit])
+    assert prediction.predicted_ms == pytest.approx(19 + (LARGE + SMALL) * ns_per_byte / MS)
+    reduced_ms = prediction.predicted_ms - 13
+    assert prediction.least_ms == pytest.approx(13 + reduced_ms / 3)
+    assert prediction.most_ms == pytest.approx(13 + reduced_ms * 3)
     same = predict(known, [other_algorithm(known, "nccl")])
     assert same.predicted_ms == pytest.approx(19)
     assert same.is_within_error

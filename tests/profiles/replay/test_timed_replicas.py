@@ -181,8 +181,8 @@ def test_a_delay_that_ended_before_the_step_began_is_nothing_to_remove() -> None
     steps = [late_worker(number) for number in range(6)]
     kinds = ["compute", "compute", "compute", "compute", "collective", "host"]
     early = replace(steps[0], nodes=replace(steps[0].nodes, category=kinds))
-    found = predict(replays_of([*steps, early]), [RemoveDelay(recovered=0.0)])
-    assert found.predicted_ms == pytest.approx(12.0)
+    prediction = predict(replays_of([*steps, early]), [RemoveDelay(recovered=0.0)])
+    assert prediction.predicted_ms == pytest.approx(12.0)
 
 
 def test_the_cost_of_each_type_of_op_is_refused_without_the_ops_of_all() -> None:
@@ -192,9 +192,9 @@ def test_the_cost_of_each_type_of_op_is_refused_without_the_ops_of_all() -> None
 
 def test_timestamps_are_on_the_clock_of_the_first_worker(tmp_path: Path) -> None:
     profile = strategy_profiles.load(write_run(tmp_path / "run", steps=30, **TWO_HOSTS))
-    found = timed_replicas(profile, profile.segments[0], range(20, 23))
-    assert sorted(found) == [20, 21, 22]
-    for replicas in found.values():
+    timed = timed_replicas(profile, profile.segments[0], range(20, 23))
+    assert sorted(timed) == [20, 21, 22]
+    for replicas in timed.values():
         assert [(each.worker, each.replica) for each in replicas] == [
             (0, 0),
             (0, 1),

@@ -85,25 +85,25 @@ def test_a_step_is_not_replayed_with_its_own_gaps() -> None:
 def test_each_edit_has_its_known_gain(
     known: Replays, edit: RemoveDelay, predicted_ms: float
 ) -> None:
-    found = predict(known, [edit])
-    assert found.predicted_ms == pytest.approx(predicted_ms)
-    assert found.low_ms <= found.predicted_ms <= found.high_ms
+    prediction = predict(known, [edit])
+    assert prediction.predicted_ms == pytest.approx(predicted_ms)
+    assert prediction.low_ms <= prediction.predicted_ms <= prediction.high_ms
 
 
 def test_edits_combine(known: Replays) -> None:
-    found = predict(known, [RemoveDelay(recovered=0.0), InputFree()])
-    assert found.predicted_ms == pytest.approx(12.0)
-    assert len(found.edits) == 2
+    prediction = predict(known, [RemoveDelay(recovered=0.0), InputFree()])
+    assert prediction.predicted_ms == pytest.approx(12.0)
+    assert len(prediction.edits) == 2
 
 
 def test_the_interval_without_a_delay_holds_what_idle_cores_may_have_cost(known: Replays) -> None:
-    found = predict(known, [RemoveDelay()])
-    assert (found.least_ms, found.most_ms) == pytest.approx((17 - 0.08 * 30, 17))
+    prediction = predict(known, [RemoveDelay()])
+    assert (prediction.least_ms, prediction.most_ms) == pytest.approx((17 - 0.08 * 30, 17))
 
 
 def test_the_interval_with_free_input_holds_what_idle_cores_may_have_cost(known: Replays) -> None:
-    found = predict(known, [InputFree()])
-    assert (found.least_ms, found.most_ms) == pytest.approx((42 - 0.08 * 5, 42), rel=1e-3)
+    prediction = predict(known, [InputFree()])
+    assert (prediction.least_ms, prediction.most_ms) == pytest.approx((42 - 0.08 * 5, 42), rel=1e-3)
 
 
 def test_without_its_python_ops_the_host_has_more_time() -> None:
@@ -113,9 +113,9 @@ def test_without_its_python_ops_the_host_has_more_time() -> None:
     for step in steps:
         step.nodes.op[1] = "EagerPyFunc"
     known = replays_of(steps)
-    found = predict(known, [Faster("EagerPyFunc", np.inf)])
-    assert found.predicted_ms == pytest.approx(1.5 + 5)
-    assert (found.least_ms, found.most_ms) == pytest.approx((0.35 * 3 + 5, 3 + 5))
+    prediction = predict(known, [Faster("EagerPyFunc", np.inf)])
+    assert prediction.predicted_ms == pytest.approx(1.5 + 5)
+    assert (prediction.least_ms, prediction.most_ms) == pytest.approx((0.35 * 3 + 5, 3 + 5))
     half = predict(known, [Faster("EagerPyFunc", 2)])
     assert half.predicted_ms == half.most_ms == pytest.approx(3 + 10 + 5)
 
@@ -130,10 +130,12 @@ def test_without_tf_print_no_op_waits_for_its_core() -> None:
         step.nodes.op[1:3] = ["StringFormat", "PrintV2"]
         step.nodes.start_ns[3] += 12 * MS
         step.nodes.end_ns[3] += 12 * MS
-    found = predict(replays_of(steps), [Faster("tf.print", np.inf)])
-    assert found.measured_ms == pytest.approx(3 + 15 + 5 + 10)
-    assert found.predicted_ms == pytest.approx(1.5 + 5 + 10)
-    assert (found.least_ms, found.most_ms) == pytest.approx((0.35 * 3 + 15, 3 + 12 + 5 + 10))
+    prediction = predict(replays_of(steps), [Faster("tf.print", np.inf)])
+    assert prediction.measured_ms == pytest.approx(3 + 15 + 5 + 10)
+    assert prediction.predicted_ms == pytest.approx(1.5 + 5 + 10)
+    assert (prediction.least_ms, prediction.most_ms) == pytest.approx(
+        (0.35 * 3 + 15, 3 + 12 + 5 + 10)
+    )
 
 
 def test_another_run_may_differ_more_than_the_steps_of_this_one(known: Replays) -> None:
@@ -149,17 +151,17 @@ def test_another_run_may_differ_more_than_the_steps_of_this_one(known: Replays) 
 
 def test_other_runs_of_the_spec_set_the_interval_of_another_run(known: Replays) -> None:
     alike = replace(known, spread=RunSpread(spread=0.01, freedom=5, num_runs=6))
-    found = predict(alike, [AverageReplica(1)])
-    assert 17.3 < found.high_ms < 17.6
-    assert (found.run_spread, found.num_other_runs) == (0.01, 6)
-    assert "6 other runs of this spec differ by 1" in spread_sentence(found)
+    prediction = predict(alike, [AverageReplica(1)])
+    assert 17.3 < prediction.high_ms < 17.6
+    assert (prediction.run_spread, prediction.num_other_runs) == (0.01, 6)
+    assert "6 other runs of this spec differ by 1" in spread_sentence(prediction)
 
 
 def test_a_gain_smaller_than_what_runs_differ_by_is_still_named(known: Replays) -> None:
-    found = predict(known, [Faster("Op2", 2)])
-    assert found.low_ms < found.measured_ms < found.high_ms
-    assert not found.is_within_error
-    assert "too noisy" not in gain_sentence(found)
+    prediction = predict(known, [Faster("Op2", 2)])
+    assert prediction.low_ms < prediction.measured_ms < prediction.high_ms
+    assert not prediction.is_within_error
+    assert "too noisy" not in gain_sentence(prediction)
 
 
 def test_ops_that_use_no_core_gain_nothing_but_the_delay() -> None:
@@ -176,16 +178,16 @@ def test_a_gain_is_given_with_its_interval_and_error(known: Replays) -> None:
 
 
 def test_a_sentence_says_that_replayed_steps_are_unlike_the_others(known: Replays) -> None:
-    found = predict(known, [])
-    told = unlike_sentence(found, 20.0).replace("\u00a0", " ")
+    prediction = predict(known, [])
+    told = unlike_sentence(prediction, 20.0).replace("\u00a0", " ")
     assert told.startswith("Steps without a capture take 20.0 ms, the replayed ones 47.0 ms")
-    assert unlike_sentence(found, 45.0) == unlike_sentence(found, None) == ""
+    assert unlike_sentence(prediction, 45.0) == unlike_sentence(prediction, None) == ""
 
 
 def test_how_many_times_as_fast_has_the_interval_of_the_recorded_steps(known: Replays) -> None:
-    found = predict(known, [RemoveDelay()])  # 15.8 (14.6 to 17.0) instead of 47.0 ms
-    assert times_as_fast(found) == "2.97 times as fast (2.76 to 3.22 in the recorded steps)"
-    unknown = replace(found, least_ms=0.0)
+    prediction = predict(known, [RemoveDelay()])  # 15.8 (14.6 to 17.0) instead of 47.0 ms
+    assert times_as_fast(prediction) == "2.97 times as fast (2.76 to 3.22 in the recorded steps)"
+    unknown = replace(prediction, least_ms=0.0)
     assert "(at least 2.76 in the recorded steps)" in times_as_fast(unknown)
 
 
@@ -210,25 +212,28 @@ def test_a_type_of_op_is_that_of_the_program_though_a_library_runs_another(writt
 
 def test_the_interval_is_as_wide_as_the_replay_is_wrong() -> None:
     uneven = [late_step(number, gap_ns=number % 3 * MS) for number in range(9)]
-    found = predict(replays_of(uneven), [RemoveDelay()])
-    assert found.replay_error > 0.01
-    width_ms = found.most_ms - found.least_ms
-    assert width_ms >= 2 * found.replay_error_p95 * found.predicted_ms * 0.99
+    prediction = predict(replays_of(uneven), [RemoveDelay()])
+    assert prediction.replay_error > 0.01
+    width_ms = prediction.most_ms - prediction.least_ms
+    assert width_ms >= 2 * prediction.replay_error_p95 * prediction.predicted_ms * 0.99
 
 
 def test_a_gain_smaller_than_the_error_is_not_told() -> None:
     uneven = [late_step(number, gap_ns=number % 3 * 9 * MS) for number in range(9)]
-    found = predict(replays_of(uneven), [Faster("communication", 2)])
-    assert found.is_within_error
-    assert "too noisy to predict" in gain_sentence(found)
+    prediction = predict(replays_of(uneven), [Faster("communication", 2)])
+    assert prediction.is_within_error
+    assert "too noisy to predict" in gain_sentence(prediction)
 
 
 def test_that_a_change_may_have_no_effect_is_said_with_the_interval(known: Replays) -> None:
     assert not may_change_nothing(predict(known, [RemoveDelay()]))
     uneven = [late_step(number, gap_ns=number % 3 * 9 * MS) for number in range(9)]
-    found = predict(replays_of(uneven), [Faster("communication", 2)])
-    said = may_change_nothing(found).replace("\u00a0", " ")
-    assert f"{found.least_ms:.0f} to {found.most_ms:.0f} ms, includes the measured 92.0 ms:" in said
+    prediction = predict(replays_of(uneven), [Faster("communication", 2)])
+    said = may_change_nothing(prediction).replace("\u00a0", " ")
+    assert (
+        f"{prediction.least_ms:.0f} to {prediction.most_ms:.0f} ms, includes the measured 92.0 ms:"
+        in said
+    )
 
 
 @pytest.mark.parametrize(

@@ -45,19 +45,19 @@ def test_extremes_survive_and_gaps_stay_gaps(values: list[float | None], most: i
 @pytest.mark.parametrize("num", [10, 3_000])
 def test_missing_steps_are_a_gap_and_no_straight_line(num: int) -> None:
     steps = np.delete(np.arange(num), slice(num // 2, num // 2 + num // 5))
-    found = envelope(steps, np.ones(len(steps)), max_points=400, bridge=1)
-    (gap,) = np.flatnonzero(np.isnan(found.median))
-    assert found.x[gap - 1] < num // 2 <= found.x[gap] < num // 2 + num // 5 <= found.x[gap + 1]
+    lines = envelope(steps, np.ones(len(steps)), max_points=400, bridge=1)
+    (gap,) = np.flatnonzero(np.isnan(lines.median))
+    assert lines.x[gap - 1] < num // 2 <= lines.x[gap] < num // 2 + num // 5 <= lines.x[gap + 1]
 
 
 def test_a_series_that_goes_back_breaks_there() -> None:
-    found = envelope([0, 10, 20, 10, 20, 30], np.arange(6.0))
-    assert np.flatnonzero(np.isnan(found.median)).tolist() == [3]
-    kept = np.isfinite(found.median)
-    assert found.x[kept].tolist() == [0, 10, 20, 10, 20, 30]
+    lines = envelope([0, 10, 20, 10, 20, 30], np.arange(6.0))
+    assert np.flatnonzero(np.isnan(lines.median)).tolist() == [3]
+    kept = np.isfinite(lines.median)
+    assert lines.x[kept].tolist() == [0, 10, 20, 10, 20, 30]
 
 
 def test_values_that_are_usually_apart_have_no_gaps_between_them() -> None:
     x = np.r_[np.arange(0, 100, 10), np.arange(200, 300, 10)]
-    found = envelope(x, np.ones(20), bridge=usual_distance(x))
-    assert np.isnan(found.median).sum() == 1
+    lines = envelope(x, np.ones(20), bridge=usual_distance(x))
+    assert np.isnan(lines.median).sum() == 1

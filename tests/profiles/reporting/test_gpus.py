@@ -39,7 +39,7 @@ def test_gpus_are_shown_with_the_other_facts_of_the_machine(tmp_path: Path) -> N
         assert "compute capability" not in text
     assert "gpus" not in _environment(run)
     cards = [{"name": f"GPU:{i}", **CARD} for i in range(2)] + [{"name": "GPU:2"}]
-    change_environment(run, lambda found: found | {"gpus": cards})
+    change_environment(run, lambda environment: environment | {"gpus": cards})
     facts = "compute capability 9.0, driver 570, 85.9 GB, at most 1980 MHz, at most 700 W"
     for text in shown(run):
         assert f"2 × NVIDIA A, {facts}; 1 × unknown model" in text

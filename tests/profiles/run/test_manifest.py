@@ -105,15 +105,15 @@ def test_other_spaces_and_another_order_of_keys_are_no_damage(tmp_path: Path) ->
     file = tmp_path / "run" / "run.json"
     document = json.loads(file.read_text())
     file.write_text(json.dumps(dict(reversed(document.items()))))
-    found = read_run_file(tmp_path / "run")
-    assert found is not None
-    assert found.uid == identity.uid
+    run_file = read_run_file(tmp_path / "run")
+    assert run_file is not None
+    assert run_file.uid == identity.uid
 
 
 def test_a_changed_run_file_has_the_checksum_of_its_new_values(tmp_path: Path) -> None:
     create_run_file(tmp_path / "run")
     change_run_file(tmp_path / "run", {"name": "other"})
     assert why_damaged(tmp_path / "run") is None
-    found = read_run_file(tmp_path / "run")
-    assert found is not None
-    assert found.name == "other"
+    run_file = read_run_file(tmp_path / "run")
+    assert run_file is not None
+    assert run_file.name == "other"

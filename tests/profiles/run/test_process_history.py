@@ -152,9 +152,9 @@ def found(*records: dict[str, Any], segment: SegmentOpened | None = WORKERS) -> 
 
 
 def test_a_loss_names_when_and_how_it_was_detected_and_by_whom() -> None:
-    told = found(*GROUP, *LOST)
-    assert (told.worker, told.title) == (1, "worker 1")
-    assert told.sentences == [
+    by_key = found(*GROUP, *LOST)
+    assert (by_key.worker, by_key.title) == (1, "worker 1")
+    assert by_key.sentences == [
         "Worker 1 was lost. Killed on request.",
         "Worker 0 noticed 1.00 s later by UnavailableError (its connection was gone).",
         "Worker 2 reported nothing; the launcher ended it.",
@@ -163,29 +163,29 @@ def test_a_loss_names_when_and_how_it_was_detected_and_by_whom() -> None:
 
 
 def test_the_first_lost_process_is_the_cause() -> None:
-    told = found(*GROUP, exited(0, "failed", lost_ns=7), exited(2, "killed", lost_ns=5))
-    assert told.worker == 2
-    assert told.message == "No process reported the reason."
+    by_key = found(*GROUP, exited(0, "failed", lost_ns=7), exited(2, "killed", lost_ns=5))
+    assert by_key.worker == 2
+    assert by_key.message == "No process reported the reason."
 
 
 def test_what_was_noticed_before_the_end_was_seen_is_said_so() -> None:
     early = exited(0, "failed", 1, lost_ns=4 * SECOND_NS)
-    told = found(*GROUP, LOST[0], early, LOST[2])
-    assert told.sentences[1].startswith("Worker 0 gave up on it 5.00 s before its end by")
+    by_key = found(*GROUP, LOST[0], early, LOST[2])
+    assert by_key.sentences[1].startswith("Worker 0 gave up on it 5.00 s before its end by")
     early["lost_ns"] = 9 * SECOND_NS - 1000
-    told = found(*GROUP, LOST[0], early, LOST[2])
-    assert told.sentences[1].startswith("Worker 0 noticed at once by")
+    by_key = found(*GROUP, LOST[0], early, LOST[2])
+    assert by_key.sentences[1].startswith("Worker 0 noticed at once by")
 
 
 def test_an_unknown_time_or_error_stays_unknown() -> None:
-    told = found(
+    by_key = found(
         *GROUP,
         of(0, 0, "failed", message="Strange: so be it", follows=True),
         exited(0, "failed", 1),
         LOST[2],
         segment=None,
     )
-    assert told.sentences[1:] == ["Worker 0 noticed by Strange: so be it."]
+    assert by_key.sentences[1:] == ["Worker 0 noticed by Strange: so be it."]
 
 
 def test_a_single_process_or_an_intact_group_has_no_loss() -> None:

@@ -76,10 +76,12 @@ def test_a_run_that_did_not_obey_stop_says_why_it_was_ended() -> None:
 
 @pytest.mark.parametrize("verdict", ["failed", "crashed", "killed", "hung", "out-of-memory"])
 def test_a_bad_verdict_is_a_failure_with_its_message(verdict: str) -> None:
-    found = derive_status([launcher(launched(), exited(verdict)), worker()], alive=lambda _: False)
-    assert found.state == "failed"
-    assert found.message
-    assert found.message.startswith("Worker 0 ")
+    run_status = derive_status(
+        [launcher(launched(), exited(verdict)), worker()], alive=lambda _: False
+    )
+    assert run_status.state == "failed"
+    assert run_status.message
+    assert run_status.message.startswith("Worker 0 ")
 
 
 def test_the_first_error_of_a_worker_is_why_a_program_without_launcher_failed() -> None:
@@ -100,8 +102,8 @@ def test_the_first_error_of_a_worker_is_why_a_program_without_launcher_failed() 
 
 
 def test_one_failed_worker_of_many_is_a_failed_run() -> None:
-    found = derive_status([worker(), worker(FAILED, number=1)], alive=lambda _: True)
-    assert (found.state, found.message) == ("failed", "Worker 1: loss is NaN")
+    run_status = derive_status([worker(), worker(FAILED, number=1)], alive=lambda _: True)
+    assert (run_status.state, run_status.message) == ("failed", "Worker 1: loss is NaN")
 
 
 def test_a_worker_that_was_replaced_is_no_failure() -> None:

@@ -28,21 +28,23 @@ def status(*sources: EventSource, alive: bool = False, later_s: int = 0) -> Stat
 
 def test_a_killed_process_is_named_before_peers_that_report_its_loss() -> None:
     killed = exited("killed", number=1) | {"message": "Worker 1: killed (SIGKILL)."}
-    found = status(
+    run_status = status(
         host(0, "a", exited("failed") | {"message": "Worker 0: Socket closed"}),
         host(1, "b", killed),
         worker(HEARD),
         worker(number=1),
     )
-    assert found == Status("failed", "Worker 1: killed (SIGKILL).")
+    assert run_status == Status("failed", "Worker 1: killed (SIGKILL).")
 
 
 def test_a_host_that_fell_silent_is_named() -> None:
-    found = status(
+    run_status = status(
         host(0, "a", exited("failed")), host(1, "b"), worker(HEARD), worker(number=1), later_s=600
     )
-    assert found.state == "failed"
-    assert found.message == "No further event came from worker 1 on b. Its peers: Socket closed"
+    assert run_status.state == "failed"
+    assert (
+        run_status.message == "No further event came from worker 1 on b. Its peers: Socket closed"
+    )
 
 
 def test_a_process_on_another_host_runs_while_it_writes() -> None:

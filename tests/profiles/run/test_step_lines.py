@@ -42,19 +42,19 @@ def test_steps_read_at_once_are_those_read_one_by_one(marks: list[Any]) -> None:
     sample = '{"kind":"note","level":"info","message":"between two steps"}'
     lines = [_line(1, marks[0]), sample, _line(2, marks[1])]
     chunk, left_out, expected_left_out = "\n".join(lines).encode(), LeftOut(), LeftOut()
-    found = decode_chunk(chunk, left_out)
+    decoded = decode_chunk(chunk, left_out)
     events = decode_lines(chunk, expected_left_out)
     steps = [event for event in events if isinstance(event, StepDone)]
-    assert found.others == [event for event in events if not isinstance(event, StepDone)]
+    assert decoded.others == [event for event in events if not isinstance(event, StepDone)]
     assert left_out == expected_left_out
     expected = StepColumns.of(steps)
     for column in StepColumns.__struct_fields__:
-        np.testing.assert_array_equal(getattr(found.steps, column), getattr(expected, column))
+        np.testing.assert_array_equal(getattr(decoded.steps, column), getattr(expected, column))
 
 
 def test_a_damaged_line_costs_itself_alone() -> None:
     left_out = LeftOut()
     chunk = "\n".join([_line(1, TWO), _line(2, TWO)[:-9], _line(3, TWO)]).encode()
-    found = decode_chunk(chunk, left_out)
-    assert found.steps.step.tolist() == [1, 3]
+    decoded = decode_chunk(chunk, left_out)
+    assert decoded.steps.step.tolist() == [1, 3]
     assert left_out.total() == 1

@@ -18,16 +18,16 @@ def test_a_whole_run_is_read_once_oldest_first(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, workers=2)
     tail = Tail(run)
     every = tail.read()
-    assert sum(isinstance(told.event, StepDone) for told in every) == 2 * 40
-    times = [told.event.at_ns for told in every]
+    assert sum(isinstance(record.event, StepDone) for record in every) == 2 * 40
+    times = [record.event.at_ns for record in every]
     assert times == sorted(times)
     assert tail.read() == []
 
 
 def test_each_event_comes_with_its_writer(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=10, workers=2)
-    steps = [told for told in Tail(run).read() if isinstance(told.event, StepDone)]
-    assert {(told.worker, told.generation) for told in steps} == {(0, 0), (1, 0)}
+    steps = [record for record in Tail(run).read() if isinstance(record.event, StepDone)]
+    assert {(record.worker, record.generation) for record in steps} == {(0, 0), (1, 0)}
     assert steps[-1].to_json() | {"kind": "step", "worker": 1} == steps[-1].to_json()
 
 
@@ -41,7 +41,7 @@ def test_a_half_written_line_waits_for_its_rest(tmp_path: Path) -> None:
     assert tail.read() == []
     with events.open("ab") as file:
         file.write((note % 2)[12:])
-    assert [told.event.at_ns for told in tail.read()] == [2]
+    assert [record.event.at_ns for record in tail.read()] == [2]
 
 
 def test_a_worker_that_appears_later_is_followed_too(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_worker_that_appears_later_is_followed_too(tmp_path: Path) -> None:
         log.write(Note("info", "here"))
         log.write(Finished("finished", 1))
         log.close()
-        assert [told.generation for told in tail.read()] == [generation] * 2
+        assert [record.generation for record in tail.read()] == [generation] * 2
 
 
 def test_a_cursor_travels_as_text(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ def test_no_output_of_a_verb_has_a_command(run: Path, capsys: pytest.CaptureFixt
         ["::error::verb"],
     ):
         main(command)
-        shown = capsys.readouterr()
-        for text in parts(shown.out) + parts(shown.err):
+        output = capsys.readouterr()
+        for text in parts(output.out) + parts(output.err):
             assert not COMMAND.search(text), (command, text)
 
 

@@ -44,6 +44,6 @@ def test_a_refusal(run: Path, command: list[str], capsys: pytest.CaptureFixture[
 
 
 def check(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = "".join(capsys.readouterr())
-    assert "\N{REPLACEMENT CHARACTER}" in shown
-    assert all(char.isprintable() or char == "\n" for char in shown), ascii(shown)
+    output = "".join(capsys.readouterr())
+    assert "\N{REPLACEMENT CHARACTER}" in output
+    assert all(char.isprintable() or char == "\n" for char in output), ascii(output)

@@ -98,9 +98,9 @@ def test_sql_json_has_null_for_what_json_has_no_number(tmp_path: Path, capsys: C
 
 def test_sql_shows_the_lines_of_a_plan(tmp_path: Path, capsys: Captured) -> None:
     assert main(["sql", make(tmp_path, "run"), "explain select 1"]) == 0
-    shown = capsys.readouterr().out
-    assert "\N{REPLACEMENT CHARACTER}" not in shown
-    assert len(shown.splitlines()) > 5
+    output = capsys.readouterr().out
+    assert "\N{REPLACEMENT CHARACTER}" not in output
+    assert len(output.splitlines()) > 5
 
 
 def one_line(capsys: Captured) -> str:
@@ -149,19 +149,19 @@ def test_other_runs_of_the_spec_tell_how_much_runs_differ(tmp_path: Path, capsys
     assert "3 other runs of these specs on this machine differ by 3." in text
     assert "this difference is within that" in text
     assert main(["compare", *paths[:2], "--json"]) == 0
-    found = document(capsys)
-    assert found["run_spread"]["num_runs"] == 3
-    assert found["step_time"]["low"] is None
+    answer = document(capsys)
+    assert answer["run_spread"]["num_runs"] == 3
+    assert answer["step_time"]["low"] is None
 
 
 def repeated(folder: Path, a_ms: float, b_ms: float, *, num: int = 4) -> list[str]:
     """A B B A ..., as arguments of compare."""
     sides: dict[str, list[str]] = {"a": [], "b": []}
-    for place in range(2 * num):
-        side = "abba"[place % 4]
-        step_ms = {"a": a_ms, "b": b_ms}[side] * (1 + 0.004 * (place % 3))
+    for number in range(2 * num):
+        side = "abba"[number % 4]
+        step_ms = {"a": a_ms, "b": b_ms}[side] * (1 + 0.004 * (number % 3))
         name = f"{side}-{len(sides[side])}"
-        run = make(folder, name, seed=place, step_ms=step_ms, begins_s=60.0 * place)
+        run = make(folder, name, seed=number, step_ms=step_ms, begins_s=60.0 * number)
         sides[side].append(run)
     return [*sides["a"], "--against", *sides["b"]]
 
@@ -178,11 +178,11 @@ def test_several_runs_a_side_say_which_is_faster(tmp_path: Path, capsys: Capture
     )
     assert "Change (95 % interval)" in text
     assert main(["compare", *runs, "--json"]) == 0
-    found = document(capsys)
-    assert (found["verdict"], found["unit"]) == ("A is faster", "run")
-    assert found["step_time"]["low"] > 1.05
-    assert [len(found[side]["runs"]) for side in "ab"] == [4, 4]
-    assert found["a"]["run"] == "a-0"
+    answer = document(capsys)
+    assert (answer["verdict"], answer["unit"]) == ("A is faster", "run")
+    assert answer["step_time"]["low"] > 1.05
+    assert [len(answer[side]["runs"]) for side in "ab"] == [4, 4]
+    assert answer["a"]["run"] == "a-0"
 
 
 def test_equal_runs_in_turns_are_called_noise(tmp_path: Path, capsys: Captured) -> None:
@@ -208,8 +208,8 @@ def test_three_runs_are_each_compared_with_the_first(tmp_path: Path, capsys: Cap
     assert "c as B, a as A: the loop takes" in text
     assert "faster" not in text
     assert main(["compare", *runs, "--json"]) == 0
-    found = document(capsys)
-    assert [(item["a"]["run"], item["b"]["run"]) for item in found] == [("a", "b"), ("a", "c")]
+    answer = document(capsys)
+    assert [(item["a"]["run"], item["b"]["run"]) for item in answer] == [("a", "b"), ("a", "c")]
     assert main(["compare", *runs, make(tmp_path, "empty", steps=0, windows=0)]) == 2
     assert "empty cannot be compared" in capsys.readouterr().out
 
@@ -224,11 +224,13 @@ def test_a_slower_run_is_beyond_and_says_by_how_much(tmp_path: Path, capsys: Cap
     a, b = make(tmp_path, "a"), make(tmp_path, "b", step_ms=24.0)
     limits = ["--fail-on", "step_time_ms:+5%", "--fail-on", "examples_per_second_at_median:-50%"]
     assert main(["compare", a, b, *limits, "--json"]) == 1
-    found = document(capsys)
-    assert found["verdict"] == "cannot tell"
-    assert found["step_time"]["ratio"] == pytest.approx(27.5 / 23.5, rel=0.01)
-    assert found["step_time"]["within_low"] < 27.5 / 23.5 < found["step_time"]["within_high"] * 1.01
-    assert [check["beyond"] for check in found["checks"]] == [True, False]
+    answer = document(capsys)
+    assert answer["verdict"] == "cannot tell"
+    assert answer["step_time"]["ratio"] == pytest.approx(27.5 / 23.5, rel=0.01)
+    assert (
+        answer["step_time"]["within_low"] < 27.5 / 23.5 < answer["step_time"]["within_high"] * 1.01
+    )
+    assert [check["beyond"] for check in answer["checks"]] == [True, False]
 
 
 def test_a_faster_run_is_within_a_limit_on_slowness(tmp_path: Path) -> None:
@@ -242,12 +244,12 @@ def test_throughput_at_the_median_has_a_name_of_its_own(tmp_path: Path, capsys: 
     a, b = make(tmp_path, "a"), make(tmp_path, "b", step_ms=24.0)
     limits = ["--fail-on", "examples_per_second:-1%"]
     assert main(["compare", a, b, *limits, "--json"]) == 1
-    found = document(capsys)
-    (check,) = found["checks"]
-    (rate,) = (item for item in found["metrics"] if item["metric"] == check["metric"])
+    answer = document(capsys)
+    (check,) = answer["checks"]
+    (rate,) = (item for item in answer["metrics"] if item["metric"] == check["metric"])
     assert check["metric"] == "examples_per_second_at_median"
-    assert rate["a"] == pytest.approx(256 / found["step_time"]["a_ms"] * 1e3)
-    assert "examples_per_second" not in {item["metric"] for item in found["metrics"]}
+    assert rate["a"] == pytest.approx(256 / answer["step_time"]["a_ms"] * 1e3)
+    assert "examples_per_second" not in {item["metric"] for item in answer["metrics"]}
 
 
 @pytest.fixture(scope="module")
@@ -287,9 +289,9 @@ def test_runs_that_cannot_be_compared_say_why(
     a, b = make(tmp_path, "a"), make(tmp_path, "b", **options)
     assert main(["compare", a, b, "--json"]) == 2
     out, err = capsys.readouterr()
-    found = json.loads(out)
-    assert found["comparable"] is False
-    assert found["reason"] in err
+    answer = json.loads(out)
+    assert answer["comparable"] is False
+    assert answer["reason"] in err
 
 
 def test_few_steps_leave_the_decision_to_the_plain_ratio(tmp_path: Path, capsys: Captured) -> None:

@@ -61,12 +61,12 @@ def test_a_prediction_is_shown_with_the_error_of_its_replay(
 
 def test_a_field_is_tried_and_told_as_json(late: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["what-if", str(late), "--try", "global_batch_size=64", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert found["kind"] == "tried"
-    assert found["changes"] == {"global_batch_size": 64}
-    assert [len(found["runs"][side]) for side in "ab"] == [3, 3]
-    assert found["measured"]["ratio"] > 0
-    assert found["predicted"] is None
+    answer = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert answer["kind"] == "tried"
+    assert answer["changes"] == {"global_batch_size": 64}
+    assert [len(answer["runs"][side]) for side in "ab"] == [3, 3]
+    assert answer["measured"]["ratio"] > 0
+    assert answer["predicted"] is None
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ def test_each_process_has_an_interface_that_counts_what_its_link_carries() -> No
         return
     with lay_network(options, 3) as network:
         assert len(set(network.addresses)) == 3
-        told = send(network, 20_000_000)
-    counted, interface = told["counted"], told["interface"]
+        sent = send(network, 20_000_000)
+    counted, interface = sent["counted"], sent["interface"]
     explained = (
         counted["sent_bytes"] + counted["retransmitted_bytes"] + 66 * interface["sent_packets"]
     )
@@ -118,10 +118,10 @@ def test_a_rate_and_a_delay_are_kept(delay_ms: float | None) -> None:
             lay_network(options, 2)
         return
     with lay_network(options, 2) as network:
-        told = send(network, 5_000_000)
-    assert told["took_s"] >= 5e6 * 8 / 200e6 * 0.9, "no faster than its link"
+        sent = send(network, 5_000_000)
+    assert sent["took_s"] >= 5e6 * 8 / 200e6 * 0.9, "no faster than its link"
     if delay_ms:
-        assert told["round_trip_ms"] >= 2 * delay_ms
+        assert sent["round_trip_ms"] >= 2 * delay_ms
 
 
 @pytest.mark.parametrize("delay_ms", [None, 10.0])
@@ -134,8 +134,8 @@ def test_a_small_message_over_an_idle_link_takes_what_its_rate_allows(
             lay_network(options, 2)
         return
     with lay_network(options, 2) as network:
-        told = send(network, 90_000)
-    assert told["took_s"] >= 90_000 * 8 / 10e6 * 0.9
+        sent = send(network, 90_000)
+    assert sent["took_s"] >= 90_000 * 8 / 10e6 * 0.9
 
 
 def test_an_ordinary_user_gets_a_contained_cluster_or_the_reason() -> None:

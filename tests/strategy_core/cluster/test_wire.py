@@ -66,11 +66,11 @@ def test_links_carry_what_the_kernel_counts(
     if run is None:  # the system refuses interfaces: `recorded` has checked that the lab says so
         return
     profile = strategy_profiles.load(run)
-    found = links(profile, profile.segments[0])
-    assert found.reason is None
-    assert found.num_steps == NUM_STEPS - 1
-    check_ring(found, workers)
-    check_interfaces(found, workers)
+    run_links = links(profile, profile.segments[0])
+    assert run_links.reason is None
+    assert run_links.num_steps == NUM_STEPS - 1
+    check_ring(run_links, workers)
+    check_interfaces(run_links, workers)
     if slow:
         wall_ms = np.median(profile.table("steps")["wall_ms"].to_numpy()[2:])
         assert wall_ms >= 0.9 * SIZE_BYTES * 8 / (RATE_MBIT * 1e3), "no faster than its link"

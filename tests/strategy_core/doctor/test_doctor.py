@@ -68,16 +68,16 @@ def test_with_a_broken_tensorflow_the_verb_ends_with_1(
     environment = with_tensorflow(tmp_path, "raise ImportError('a library is missing')")
     monkeypatch.setenv("PYTHONPATH", environment["PYTHONPATH"])
     assert main(["doctor", "--runs", str(tmp_path)]) == 1
-    told = capsys.readouterr().out
-    assert "a library is missing" in told
-    assert "Training cannot run here." in told
+    output = capsys.readouterr().out
+    assert "a library is missing" in output
+    assert "Training cannot run here." in output
 
 
 def test_what_gpus_need_is_reported_part_by_part() -> None:
     asked = {"cuda": "12.5", "cudnn": "9", "physical": [CPU, GPU, GPU]}
-    found = by_key(gpu_checks(asked, "570.1", lambda _name: "2.25"))
-    assert {check.state for check in found.values()} == {"ok"}
-    assert "2: NVIDIA H100" in found["gpus"].found
+    checks = by_key(gpu_checks(asked, "570.1", lambda _name: "2.25"))
+    assert {check.state for check in checks.values()} == {"ok"}
+    assert "2: NVIDIA H100" in checks["gpus"].found
     blind = by_key(gpu_checks(asked | {"physical": [CPU]}, "570.1", lambda _name: None))
     assert blind["gpu_driver"].state == "ok"
     assert "strategy-lab[cuda]" in blind["gpus"].advice
@@ -165,9 +165,9 @@ def test_every_extra_that_is_advised_can_be_installed() -> None:
 @pytest.mark.tf
 def test_here_training_can_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["doctor", "--json", "--runs", str(tmp_path)]) == 0
-    found = {check["key"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
-    assert found["tensorflow"]["state"] == "ok"
-    assert found["tensorflow"]["found"][0].isdigit()
+    checks = {check["key"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert checks["tensorflow"]["state"] == "ok"
+    assert checks["tensorflow"]["found"][0].isdigit()
 
 
 DLOPEN = (
@@ -183,9 +183,11 @@ def test_why_tensorflow_sees_no_gpu_is_in_its_own_words() -> None:
     said = why_no_gpu(noise)
     assert said is not None
     assert said.startswith("Cannot dlopen some GPU libraries. Please make sure")
-    found = by_key(gpu_checks(CUDA | {"why_no_gpu": said}, "570.1", lambda _name: None))["gpus"]
-    assert "It says: Cannot dlopen some GPU libraries" in found.found
-    assert found.state == "missing"
+    gpus_check = by_key(gpu_checks(CUDA | {"why_no_gpu": said}, "570.1", lambda _name: None))[
+        "gpus"
+    ]
+    assert "It says: Cannot dlopen some GPU libraries" in gpus_check.found
+    assert gpus_check.state == "missing"
     assert why_no_gpu("I0000 00:00:1.2 7 port.cc:153] oneDNN is on") is None
 
 
@@ -207,12 +209,16 @@ def test_under_wsl2_the_driver_is_that_of_windows(tmp_path: Path) -> None:
 def test_a_card_that_this_tensorflow_has_no_code_for_is_named() -> None:
     built = CUDA | {"capabilities": ["sm_60", "sm_80", "sm_90", "compute_90"]}
     new = GPU | {"description": "NVIDIA B200", "compute_capability": "10.0"}
-    found = by_key(gpu_checks(built | {"physical": [new]}, "570.1", lambda _name: "2.25"))["gpus"]
-    assert found.state == "missing"
-    assert "no code for compute capability 10.0" in found.found
+    gpus_check = by_key(gpu_checks(built | {"physical": [new]}, "570.1", lambda _name: "2.25"))[
+        "gpus"
+    ]
+    assert gpus_check.state == "missing"
+    assert "no code for compute capability 10.0" in gpus_check.found
     old = GPU | {"compute_capability": "9.0"}
-    found = by_key(gpu_checks(built | {"physical": [old]}, "570.1", lambda _name: "2.25"))["gpus"]
-    assert found.state == "ok"
+    gpus_check = by_key(gpu_checks(built | {"physical": [old]}, "570.1", lambda _name: "2.25"))[
+        "gpus"
+    ]
+    assert gpus_check.state == "ok"
 
 
 def test_a_driver_without_nvml_lacks_clocks_power_and_memory() -> None:

@@ -95,8 +95,8 @@ def test_workers_train_like_one_device_and_hand_their_state_over(
     from strategy_core.training import checkpoint
 
     left = checkpoint.load(handle.folder / "worker-0-0" / "checkpoint")
-    for found, expected in zip(left.state, training.take_state(), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    for actual, expected in zip(left.state, training.take_state(), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
     segments = profile.segments
     moves = [(segment.num_replicas, segment.moved) for segment in segments]
     same = [(workers, "same-worker")] * len(in_place)

@@ -101,14 +101,14 @@ def test_runs_that_fail_one_after_the_other_end_it(tmp_path: Path) -> None:
 
 
 def test_equal_runs_need_no_more_than_the_first_ones(tmp_path: Path) -> None:
-    machine = Machine(lambda _name, place: 20.0 + 0.01 * (place % 3))
+    machine = Machine(lambda _name, turn: 20.0 + 0.01 * (turn % 3))
     outcome = Repetition(new_plan(tmp_path / "x", [A, B]), machine.record).go(None)
     assert (outcome.num_runs, len(machine.names)) == (6, 12)
 
 
 @pytest.mark.slow
 def test_runs_that_differ_need_more(tmp_path: Path) -> None:
-    machine = Machine(lambda _name, place: 20.0 + 1.2 * (place * 7 % 5))
+    machine = Machine(lambda _name, turn: 20.0 + 1.2 * (turn * 7 % 5))
     said: list[str] = []
     plan = Plan(tmp_path / "x", (A, B), seed=0)
     outcome = Repetition(plan, machine.record, said.append).go(None)
@@ -124,7 +124,7 @@ def test_runs_that_need_more_than_are_made_say_so_before_they_are_made(
     monkeypatch.setattr(repetition, "PILOT_RUNS", 4)
     monkeypatch.setattr(repetition, "MOST_AUTO", 5)
     monkeypatch.setattr(repetition, "FAR_MORE", 1000)
-    machine = Machine(lambda _name, place: 20.0 + 1.2 * (place * 7 % 5))
+    machine = Machine(lambda _name, turn: 20.0 + 1.2 * (turn * 7 % 5))
     said: list[str] = []
     plan = Plan(tmp_path / "x", (A, B), seed=0)
     Repetition(plan, machine.record, said.append).go(None)
@@ -137,7 +137,7 @@ def test_far_more_runs_than_are_made_end_it_after_the_first_and_can_be_continued
 ) -> None:
     monkeypatch.setattr(repetition, "PILOT_RUNS", 4)
     monkeypatch.setattr(repetition, "MOST_AUTO", 5)
-    machine = Machine(lambda _name, place: 20.0 + 1.2 * (place * 7 % 5))
+    machine = Machine(lambda _name, turn: 20.0 + 1.2 * (turn * 7 % 5))
     said: list[str] = []
     plan = Plan(tmp_path / "my x", (A, B), seed=0)
     outcome = Repetition(plan, machine.record, said.append).go(None)
@@ -157,7 +157,7 @@ def test_no_more_runs_are_named_than_can_be_asked_for(
     monkeypatch.setattr(repetition, "PILOT_RUNS", 4)
     monkeypatch.setattr(repetition, "MOST_AUTO", 4)
     monkeypatch.setattr(repetition, "MOST_ASKED", 6)
-    machine = Machine(lambda _name, place: 20.0 + 1.2 * (place * 7 % 5))
+    machine = Machine(lambda _name, turn: 20.0 + 1.2 * (turn * 7 % 5))
     said: list[str] = []
     Repetition(Plan(tmp_path / "x", (A, B), seed=0), machine.record, said.append).go(None)
     assert any(line.endswith("--repeat 6, which may not be enough") for line in said)

@@ -27,10 +27,10 @@ def test_a_python_number_that_changes_is_named_with_its_values() -> None:
 
 
 def test_a_shape_that_changes_is_named() -> None:
-    told = what_changed(_signatures(("(4, 2)", "Literal[1.0]"), ("(3, 2)", "Literal[1.0]")))
-    assert told is not None
-    assert told.startswith("argument `batch` changes its shape or type (")
-    assert "(3, 2)" in told
+    change = what_changed(_signatures(("(4, 2)", "Literal[1.0]"), ("(3, 2)", "Literal[1.0]")))
+    assert change is not None
+    assert change.startswith("argument `batch` changes its shape or type (")
+    assert "(3, 2)" in change
 
 
 def test_only_the_tensor_that_differs_is_shown_of_nested_values() -> None:
@@ -40,8 +40,10 @@ def test_only_the_tensor_that_differs_is_shown_of_nested_values() -> None:
         nested = f"Tuple[PerReplicaSpec({image}, {image}), PerReplicaSpec({label}, {label})]"
         return f"Input Parameters:\n  batch (POSITIONAL_OR_KEYWORD): {nested}\nOutput Type:\n  None"
 
-    told = what_changed(f"{batch(64)}\n\n{batch(58)}")
-    assert told == "argument `batch` changes its shape or type (float32 (64, 28), float32 (58, 28))"
+    change = what_changed(f"{batch(64)}\n\n{batch(58)}")
+    assert (
+        change == "argument `batch` changes its shape or type (float32 (64, 28), float32 (58, 28))"
+    )
 
 
 class _Function:

@@ -44,8 +44,8 @@ def test_ctc_loss_and_its_gradient():
 
     strategy = make(2)
     expected = tf.function(loss_and_gradient)(logits)
-    found = tf.function(lambda x: strategy.run(loss_and_gradient, args=(x,)))(logits)
-    for value, by_replica in zip(expected, found, strict=True):
+    outputs = tf.function(lambda x: strategy.run(loss_and_gradient, args=(x,)))(logits)
+    for value, by_replica in zip(expected, outputs, strict=True):
         for each in results(strategy, by_replica):
             np.testing.assert_allclose(each, value)
 

@@ -17,8 +17,8 @@ def test_keras_ctc_loss_equals_that_of_one_device():
     labels, logits = tf.constant([[1, 2]]), tf.reshape(tf.range(16.0) / 7, [1, 4, 4])
     strategy = make(2)
     loss = tf.keras.losses.CTC(reduction="sum")  # a mean would be scaled by the replicas
-    found = tf.function(lambda: strategy.run(lambda: loss(labels, logits)))()
-    for each in results(strategy, found):
+    outputs = tf.function(lambda: strategy.run(lambda: loss(labels, logits)))()
+    for each in results(strategy, outputs):
         np.testing.assert_allclose(each, loss(labels, logits), rtol=1e-6)
 
 
@@ -48,8 +48,8 @@ def test_a_bfloat16_step_has_the_loss_of_one_device():
         return tf.reduce_sum(tf.matmul(part, weights))
 
     strategy = make(2)
-    found = tf.function(lambda: strategy.run(step, args=(examples,)))()
-    for each in strategy.experimental_local_results(found):
+    outputs = tf.function(lambda: strategy.run(step, args=(examples,)))()
+    for each in strategy.experimental_local_results(outputs):
         assert each.dtype == tf.bfloat16
         # TensorFlow folds constants in graphs: the sum may differ by a rounding of bfloat16.
         assert float(each) == pytest.approx(float(step(examples)), rel=2**-7)

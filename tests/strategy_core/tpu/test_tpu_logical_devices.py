@@ -28,8 +28,8 @@ def test_operations_on_an_assigned_tensor_follow_it():
 
         return strategy.run(fn, args=(x,))
 
-    found = results(strategy, run(tf.constant(0.5)))
-    np.testing.assert_allclose(found, [np.sin(np.exp(0.5) * 2) + 1] * 2, rtol=1e-6)
+    sweep_results = results(strategy, run(tf.constant(0.5)))
+    np.testing.assert_allclose(sweep_results, [np.sin(np.exp(0.5) * 2) + 1] * 2, rtol=1e-6)
     for replica in range(2):
         assert _ops_on(strategy, 0, replica)["Exp"] == 1
         assert _ops_on(strategy, 1, replica)["Mul"] == 1

@@ -68,11 +68,11 @@ def on_cores(strategy: Any, name: str, num_cores: int) -> list[list[Any]]:
 def test_equals_one_device(name, num_replicas, num_cores, spmd):
     strategy = make(num_replicas, num_cores, spmd)
     trained = on_cores(strategy, name, num_cores)
-    for expected, found in zip(on_one_device(name), trained, strict=True):
-        np.testing.assert_allclose(found[0], expected, atol=1e-6)
-        for copy in found[1:]:
-            np.testing.assert_array_equal(copy, found[0])
-        assert len(found) == num_replicas * (num_cores if spmd else 1)
+    for expected, actual in zip(on_one_device(name), trained, strict=True):
+        np.testing.assert_allclose(actual[0], expected, atol=1e-6)
+        for copy in actual[1:]:
+            np.testing.assert_array_equal(copy, actual[0])
+        assert len(actual) == num_replicas * (num_cores if spmd else 1)
     report = strategy.extended.last_expansion
     assert report.fallbacks == []
     if num_cores > 1:

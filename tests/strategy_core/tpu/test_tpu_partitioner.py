@@ -224,9 +224,9 @@ def test_a_partitioned_op_gives_the_result_of_one_device(case):
     def replica_fn(x):
         return fn(on.experimental_split_to_logical_devices(x, case.split))
 
-    found = tf.function(lambda x: on.run(replica_fn, args=(x,)))(values(on, [case.x]))
+    outputs = tf.function(lambda x: on.run(replica_fn, args=(x,)))(values(on, [case.x]))
     expected = tf.function(fn)(tf.constant(case.x))
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(outputs, expected, strict=True):
         scale = max(1.0, float(np.abs(b).max()))
         np.testing.assert_allclose(results(on, a)[0], b, atol=ROUNDING * scale)
     fallen = {each.op for each in on.extended.last_expansion.fallbacks}

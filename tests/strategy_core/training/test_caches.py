@@ -55,8 +55,8 @@ def test_changing_there_and_back_twice_trains_the_same(
     for segment in recorder.segments[1:]:
         assert segment.state_checksum_before == segment.state_checksum_after
     np.testing.assert_allclose(recorder.losses, expected_losses, rtol=1e-5)
-    for found, expected in zip(training.take_state(), expected_state, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    for actual, expected in zip(training.take_state(), expected_state, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
 
 
 def test_changing_the_length_of_a_delay_needs_no_retracing() -> None:

@@ -69,8 +69,8 @@ def test_a_strategy_trains_like_one_device(
     )
     expected_losses, expected_state = one_device[workload]
     np.testing.assert_allclose(losses, expected_losses, rtol=1e-5)
-    for found, expected in zip(state, expected_state, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    for actual, expected in zip(state, expected_state, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
     assert losses[-1] < losses[0]
 
 
@@ -118,8 +118,8 @@ def test_a_last_partial_batch_clipping_and_regularization_are_those_of_one_devic
 
     assert recorder.examples == [9, 9, 2, 9, 9, 2]  # 20 examples an epoch; one replica gets none
     np.testing.assert_allclose(recorder.losses, expected_losses, rtol=1e-5)
-    for found, expected in zip(training.take_state(), expected_state, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    for actual, expected in zip(training.take_state(), expected_state, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("loop", ["custom", "fit"])

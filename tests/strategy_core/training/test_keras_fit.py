@@ -26,8 +26,8 @@ def test_fit_gives_the_losses_and_weights_of_the_custom_loop(strategy: str) -> N
     losses, state = trained(6, strategy=strategy, loop="fit", **COMMON)
     expected_losses, expected_state = trained(6, strategy=strategy, **COMMON)
     np.testing.assert_allclose(losses, expected_losses, rtol=1e-5)
-    for found, expected in zip(state, expected_state, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    for actual, expected in zip(state, expected_state, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(

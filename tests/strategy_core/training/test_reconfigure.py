@@ -58,8 +58,8 @@ def test_a_run_with_changes_ends_with_the_same_state_as_one_without() -> None:
     for _ in range(4):
         training.run_step()
     np.testing.assert_allclose(recorder.losses, expected_losses, rtol=1e-5)
-    for found, expected in zip(training.take_state(), expected_state, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    for actual, expected in zip(training.take_state(), expected_state, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
 
 
 def test_batch_norm_statistics_of_three_replicas_carry_over_exactly() -> None:
@@ -253,8 +253,8 @@ def test_a_failed_change_on_the_same_variables_is_reverted(
     for _ in range(2):
         training.run_step()
     np.testing.assert_allclose(recorder.losses, expected_losses, rtol=1e-5)
-    for found, expected in zip(training.take_state(), expected_state, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    for actual, expected in zip(training.take_state(), expected_state, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
 
 
 def test_a_checkpoint_continues_at_the_next_batch(tmp_path: Path) -> None:

@@ -22,19 +22,23 @@ EMPTY = Failed(
 
 
 def test_an_error_has_its_replica_layer_line_step_and_cause() -> None:
-    found = explain(EMPTY, 12, 4)
-    assert (found.key, found.replica, found.layer) == ("empty-batch", 2, "scale_1")
-    assert found.sentence.startswith(
+    explanation = explain(EMPTY, 12, 4)
+    assert (explanation.key, explanation.replica, explanation.layer) == (
+        "empty-batch",
+        2,
+        "scale_1",
+    )
+    assert explanation.sentence.startswith(
         "The run failed in step 12 at train.py:15, in `scale_1` because replica 2 got no example"
     )
-    assert "drop_remainder=True" in found.advice
+    assert "drop_remainder=True" in explanation.advice
 
 
 def test_an_unknown_error_is_shown_as_it_was_written_with_its_replica_and_step() -> None:
     odd = Failed("WeirdError: the moon is full.", "[[{{node replica_1/model/dense/MatMul}}]]")
-    found = explain(odd, 3, 2)
-    assert found.key is None
-    assert found.sentence == (
+    explanation = explain(odd, 3, 2)
+    assert explanation.key is None
+    assert explanation.sentence == (
         "The run failed in step 3 on replica 1, in `dense`: WeirdError: the moon is full."
     )
 
@@ -49,8 +53,8 @@ def test_only_the_error_itself_is_looked_at_and_not_what_was_handled_or_called()
         "    raise ValueError(text)  # slice index 0 of dimension 0 out of bounds\n"
         "ValueError: no model\n"
     )
-    found = explain(Failed("ValueError: no model", detail), 3, 2)
-    assert (found.key, found.replica, found.layer) == (None, None, None)
+    explanation = explain(Failed("ValueError: no model", detail), 3, 2)
+    assert (explanation.key, explanation.replica, explanation.layer) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +73,8 @@ def test_the_layer_is_the_scope_around_the_op(node: str, layer: str | None) -> N
 
 
 def test_before_the_first_step_there_is_no_step_to_look_at() -> None:
-    found = explain(Failed("ValueError: no model", place="train.py:3"), None)
-    assert found.lines == (
+    explanation = explain(Failed("ValueError: no model", place="train.py:3"), None)
+    assert explanation.lines == (
         "The run failed before its first step at train.py:3: ValueError: no model.",
     )
 

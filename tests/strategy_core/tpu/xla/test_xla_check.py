@@ -33,11 +33,11 @@ def _checked(strategy, fn, *args):
         warnings.simplefilter("ignore", tpu.TPUProgramWarning)
         step = tf.function(lambda *given: strategy.run(fn, args=given), autograph=False)
         step.get_concrete_function(*args)
-    found = strategy.extended.xla.last
+    report = strategy.extended.xla.last
     return {
-        outcome: {each.op for each in found.of(outcome)}
+        outcome: {each.op for each in report.of(outcome)}
         for outcome in ("refused", "on_host", "slow")
-        if found.of(outcome)
+        if report.of(outcome)
     }
 
 
@@ -98,21 +98,21 @@ def test_what_runs_on_the_host_under_soft_placement(strategy, variable, fn, ops)
 
 def test_an_op_of_a_function_that_autograph_rewrote_has_the_text_of_its_line(strategy, variable):
     _checked(strategy, lambda: _printed(variable))
-    (told,) = strategy.extended.xla.last.findings
-    assert told.where.startswith(f"{__file__}:")
-    assert told.code == 'tf.print("sum", tf.reduce_sum(v))'
+    (finding,) = strategy.extended.xla.last.findings
+    assert finding.where.startswith(f"{__file__}:")
+    assert finding.code == 'tf.print("sum", tf.reduce_sum(v))'
 
 
 def test_a_hash_table_and_an_iterator_run_on_the_host(strategy):
     keys = tf.lookup.KeyValueTensorInitializer(tf.constant([1]), tf.constant([2]))
     table = tf.lookup.StaticHashTable(keys, -1)
-    found = _checked(strategy, lambda: table.lookup(tf.constant([1, 2])) + 1)
-    assert found == {"on_host": {"LookupTableFindV2"}}
+    ops_by_problem = _checked(strategy, lambda: table.lookup(tf.constant([1, 2])) + 1)
+    assert ops_by_problem == {"on_host": {"LookupTableFindV2"}}
     iterator = iter(tf.data.Dataset.range(4).batch(2, drop_remainder=True))
-    found = _checked(strategy, lambda: next(iterator) + 1)
-    assert found == {"on_host": {"IteratorGetNext"}}
-    (told,) = strategy.extended.xla.last.findings
-    assert "Call next(iterator) before strategy.run" in told.sentence()
+    ops_by_problem = _checked(strategy, lambda: next(iterator) + 1)
+    assert ops_by_problem == {"on_host": {"IteratorGetNext"}}
+    (finding,) = strategy.extended.xla.last.findings
+    assert "Call next(iterator) before strategy.run" in finding.sentence()
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_a_hash_table_and_an_iterator_run_on_the_host(strategy):
     ],
 )
 def test_what_compiles_at_a_cost(strategy, variable, fn, op):
-    found = _checked(strategy, lambda: fn(variable))
-    assert set(found) == {"slow"}
-    assert op in found["slow"]
+    ops_by_problem = _checked(strategy, lambda: fn(variable))
+    assert set(ops_by_problem) == {"slow"}
+    assert op in ops_by_problem["slow"]
 
 
 def _assertion(v):
@@ -166,10 +166,10 @@ def test_a_batch_of_unknown_size_and_a_constant_from_outside_compile(strategy):
 def test_without_soft_placement_the_host_takes_nothing(strategy, variable):
     tf.config.set_soft_device_placement(False)
     try:
-        found = _checked(strategy, lambda: _printed(variable))
+        ops_by_problem = _checked(strategy, lambda: _printed(variable))
     finally:
         tf.config.set_soft_device_placement(True)
-    assert found == {"refused": {"PrintV2"}}
+    assert ops_by_problem == {"refused": {"PrintV2"}}
 
 
 def test_a_warning_names_the_line_the_op_and_the_way_out():

@@ -43,10 +43,10 @@ def test_keras_fit_with_a_smaller_last_batch(replicas, cores, spmd):
     with warnings.catch_warnings():
         warnings.simplefilter("error", tpu.TPUProgramWarning)
         _fit(strategy, num_examples=20)
-    found = strategy.extended.xla.last
-    assert found.findings == []
-    assert found.unchecked == []
-    assert found.num_ops > 100
+    report = strategy.extended.xla.last
+    assert report.findings == []
+    assert report.unchecked == []
+    assert report.num_ops > 100
 
 
 def test_a_variable_on_another_core():
@@ -89,6 +89,6 @@ def test_a_summary_runs_on_the_host(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tpu.TPUProgramWarning)
         tf.function(lambda: strategy.run(fn))()
-    found = strategy.extended.xla.last
-    assert {each.op for each in found.of("on_host")} == {"WriteSummary", "FlushSummaryWriter"}
-    assert found.of("refused") == []
+    report = strategy.extended.xla.last
+    assert {each.op for each in report.of("on_host")} == {"WriteSummary", "FlushSummaryWriter"}
+    assert report.of("refused") == []

@@ -37,8 +37,8 @@ class PretendCluster:
             self.script.pop(0)()
 
     def finish(self, *numbers: int) -> None:
-        for place, number in enumerate(numbers):
-            self.scheduled[number].finish(BEGIN_NS + 1_000_000 * (place + 1))
+        for index, number in enumerate(numbers):
+            self.scheduled[number].finish(BEGIN_NS + 1_000_000 * (index + 1))
 
 
 @dataclass

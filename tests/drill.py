@@ -308,12 +308,12 @@ def wait_for_launch(process: subprocess.Popen[str], run: Path) -> tuple[dict[str
 
 def running(module: str, mark: str) -> list[int]:
     """Processes of a round that run a module of the lab."""
-    found = []
+    pids = []
     for pid in living(mark):
         with contextlib.suppress(psutil.Error):
             if module in " ".join(psutil.Process(pid).cmdline()):
-                found.append(pid)
-    return found
+                pids.append(pid)
+    return pids
 
 
 def num_steps_of(run: Path) -> int:
@@ -402,18 +402,18 @@ class ServedLab:
     def forked(self, victim: str) -> list[int]:
         """The processes of that kind, by their places below the fork server."""
         of_server = {pid: psutil.Process(pid) for pid in running("fork_server", self.mark)}
-        found = []
+        pids = []
         for pid, process in of_server.items():
             with contextlib.suppress(psutil.Error):
                 parents = [each.pid for each in process.parents() if each.pid in of_server]
                 if victim.endswith("fork server"):
-                    found += [pid] if not parents else []
+                    pids += [pid] if not parents else []
                 elif len(parents) == 2:  # the reaper and the server
                     is_of_run = any(
                         pid in launched(run).values() for run in self.runs.glob("[!.]*")
                     )
-                    found += [pid] if is_of_run == (victim == "forked worker") else []
-        return found
+                    pids += [pid] if is_of_run == (victim == "forked worker") else []
+        return pids
 
 
 @contextmanager
@@ -522,12 +522,12 @@ def living(mark: str) -> list[int]:
 
 def described(pids: list[int]) -> list[str]:
     """Each with what it runs and its state, for people."""
-    found = []
+    lines = []
     for pid in pids:
         with contextlib.suppress(psutil.Error):
             process = psutil.Process(pid)
-            found.append(f"{pid} {process.status()} {' '.join(process.cmdline()[:6])}")
-    return found
+            lines.append(f"{pid} {process.status()} {' '.join(process.cmdline()[:6])}")
+    return lines
 
 
 def is_dead(pid: int) -> bool:

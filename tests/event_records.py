@@ -112,8 +112,8 @@ def run_records(run: Path, kind: str | None = None) -> list[Record]:
         (folder.events, {"worker": folder.worker, "generation": folder.generation})
         for folder in worker_folders(run)
     ]
-    found = [writer | record for path, writer in every for record in read_records(path)]
-    return _sorted(record for record in found if kind in (None, record["kind"]))
+    records = [writer | record for path, writer in every for record in read_records(path)]
+    return _sorted(record for record in records if kind in (None, record["kind"]))
 
 
 def _sorted(records: Iterable[Record]) -> list[Record]:

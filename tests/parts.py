@@ -28,9 +28,9 @@ def long_only(items: Sequence[pytest.Item]) -> set[pytest.Item]:
     for item in items:
         if item.get_closest_marker("long") is not None:
             cases[str(item.path), item.nodeid.partition("[")[0]].append(item)
-    found: set[pytest.Item] = set()
+    chosen: set[pytest.Item] = set()
     for of_one in cases.values():
         marker = of_one[0].get_closest_marker("long")
         kept = spread(len(of_one), marker.kwargs.get("keep", 0) if marker else 0)
-        found.update(item for at, item in enumerate(of_one) if at not in kept)
-    return found
+        chosen.update(item for at, item in enumerate(of_one) if at not in kept)
+    return chosen

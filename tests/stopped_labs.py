@@ -191,8 +191,8 @@ def wait_for(moment: str, run: Path, chance: random.Random) -> None:
 
 def steps_of(run: Path) -> list[int]:
     """The steps that the leader has on record, by their numbers."""
-    told = (each for each in Tail(run).read() if not each.worker)
-    return sorted(each.event.step for each in told if isinstance(each.event, StepDone))
+    records = (each for each in Tail(run).read() if not each.worker)
+    return sorted(each.event.step for each in records if isinstance(each.event, StepDone))
 
 
 def has_event(file: Path, kind: str) -> bool:

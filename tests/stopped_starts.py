@@ -141,7 +141,7 @@ def main(say: Callable[[str], object] = print) -> None:
             args.tries, args.seed, place, first=args.first, beside=args.beside
         ):
             kept += isinstance(each, Try)
-            told = (
+            line = (
                 f"FAILED {each!r}"
                 if not isinstance(each, Try)
                 else (
@@ -150,7 +150,7 @@ def main(say: Callable[[str], object] = print) -> None:
                     f"gone in {each.gone_s:4.1f} s; {each.status[:90]}"
                 )
             )
-            say(f"{number:3} {told}")
+            say(f"{number:3} {line}")
             sys.stdout.flush()
     say(f"{kept} of {args.tries} as they have to be")
 

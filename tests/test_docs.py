@@ -48,14 +48,14 @@ EXAMPLES = {
 @cache
 def _files() -> frozenset[str]:
     """Every file of the repository, from its root."""
-    found: set[str] = set()
+    names: set[str] = set()
     for entry in REPOSITORY.iterdir():
         if entry.is_file():
-            found.add(entry.name)
+            names.add(entry.name)
         elif not entry.name.startswith(".venv") and entry.name not in SKIPPED:
             paths = (path for path in entry.rglob("*") if path.is_file())
-            found |= {path.relative_to(REPOSITORY).as_posix() for path in paths}
-    return frozenset(found)
+            names |= {path.relative_to(REPOSITORY).as_posix() for path in paths}
+    return frozenset(names)
 
 
 def _named_files(text: str) -> Iterator[str]:
@@ -76,20 +76,20 @@ def _source_of(dotted: str) -> tuple[Path, list[str]] | None:
     """The file of a module's longest part that is one, and the names that follow."""
     root = max((name for name in PYTHON_ROOTS if f"{dotted}.".startswith(f"{name}.")), key=len)
     parts = [part for part in dotted.removeprefix(root).split(".") if part]
-    place = REPOSITORY / PYTHON_ROOTS[root]
-    while parts and (place / parts[0]).is_dir():
-        place /= parts.pop(0)
-    if parts and (file := place / f"{parts[0]}.py").is_file():
+    folder = REPOSITORY / PYTHON_ROOTS[root]
+    while parts and (folder / parts[0]).is_dir():
+        folder /= parts.pop(0)
+    if parts and (file := folder / f"{parts[0]}.py").is_file():
         return file, parts[1:]
-    file = place / "__init__.py"
+    file = folder / "__init__.py"
     return (file, parts) if file.is_file() else None
 
 
 def _has(dotted: str) -> bool:
-    found = _source_of(dotted)
-    if found is None:
+    source = _source_of(dotted)
+    if source is None:
         return False
-    file, names = found
+    file, names = source
     return not names or re.search(rf"\b{names[0]}\b", file.read_text("utf-8")) is not None
 
 
@@ -154,11 +154,11 @@ def test_a_walk_enters_at_most_twelve_files_and_names_what_is_there(walk: str) -
     rows = re.findall(r"^\| `([^`]+\.py)` \|(?: `([^`]+)`)? \|", walk, re.MULTILINE)
     assert 8 <= len({file for file, _ in rows}) <= 12
     for file, name in rows:
-        found: ast.AST = ast.parse((REPOSITORY / file).read_text("utf-8"))
+        node: ast.AST = ast.parse((REPOSITORY / file).read_text("utf-8"))
         for part in filter(None, name.split(".")):
-            inside = [n for n in ast.iter_child_nodes(found) if getattr(n, "name", None) == part]
+            inside = [n for n in ast.iter_child_nodes(node) if getattr(n, "name", None) == part]
             assert inside, f"{file} has no {name}"
-            found = inside[0]
+            node = inside[0]
 
 
 def test_workflows_and_contributors_call_make_targets_that_exist() -> None:

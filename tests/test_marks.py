@@ -16,8 +16,8 @@ MARKS = ("tf", "run", "browser", "slow", "alone")
 
 
 def expression_of(job: str) -> str:
-    (found,) = re.findall(rf"^{job} := (.*)$", MAKEFILE, re.MULTILINE)
-    return re.sub(r"\$\((\w+)\)", lambda name: f"({expression_of(name[1])})", found)
+    (expression,) = re.findall(rf"^{job} := (.*)$", MAKEFILE, re.MULTILINE)
+    return re.sub(r"\$\((\w+)\)", lambda name: f"({expression_of(name[1])})", expression)
 
 
 @pytest.mark.parametrize("is_set", [*product((False, True), repeat=len(MARKS))])

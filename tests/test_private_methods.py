@@ -42,10 +42,10 @@ def overrides(classes: list[tuple[str, Class]]) -> Iterator[str]:
 def test_no_class_overrides_a_private_method_of_another() -> None:
     files = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]
     classes = [
-        found
+        klass
         for file in files
         if re.search(r"^ *class ", source := file.read_text("utf-8"), re.MULTILINE)
-        for found in classes_of(str(file.relative_to(ROOT)), source)
+        for klass in classes_of(str(file.relative_to(ROOT)), source)
     ]
     assert len(classes) > 500
     assert list(overrides(classes)) == []

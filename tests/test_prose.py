@@ -54,16 +54,16 @@ def found_in(file: Path) -> Iterator[str]:
             yield f"{file}: '{match[0]}' in '...{around}...'. Write: {instead}"
 
 
-def files(place: str) -> list[Path]:
-    path = ROOT / place
+def files(pattern: str) -> list[Path]:
+    path = ROOT / pattern
     every = [path] if path.is_file() else sorted(path.rglob("*"))
     return [file for file in every if file.suffix in (".py", ".js", ".md")]
 
 
 def test_text_avoids_the_phrases_of_the_list() -> None:
-    read = [file for place in READ for file in files(place) if file != OWN_EXAMPLES]
-    found = [line for file in read for line in found_in(file)]
-    assert not found, "\n".join(found)
+    read = [file for root in READ for file in files(root) if file != OWN_EXAMPLES]
+    hits = [line for file in read for line in found_in(file)]
+    assert not hits, "\n".join(hits)
 
 
 def test_every_exception_is_still_needed() -> None:

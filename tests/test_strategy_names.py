@@ -34,8 +34,8 @@ def names_in(file: str, source: str) -> Iterator[tuple[str, int, str]]:
         either = "|".join(map(re.escape, sorted(names)))
         name = rf"""["'`]({either})["'`]"""
         for choice in re.finditer(rf"""[!=]==?\s*{name}|{name}\s*[!=]==?|case\s+{name}""", source):
-            found = next(filter(None, choice.groups()))
-            yield file, source.count("\n", 0, choice.start()) + 1, found
+            chosen = next(filter(None, choice.groups()))
+            yield file, source.count("\n", 0, choice.start()) + 1, chosen
         return
     if not re.search(rf"""["']({"|".join(map(re.escape, names))})["']|Strategy""", source):
         return  # to parse all files takes seconds
@@ -93,8 +93,8 @@ def test_no_choice_is_made_by_the_name_of_a_strategy() -> None:
         for choice in names_in(str(path.relative_to(ROOT)), path.read_text("utf-8"))
     ]
     assert {(file, name) for file, _, name in named} >= OTHER_MEANINGS.keys(), "one is not needed"
-    found = [choice for choice in named if (choice[0], choice[2]) not in OTHER_MEANINGS]
-    assert found == [], "ask for a trait of strategy_catalog.StrategyRow, or run/topology.py"
+    choices = [choice for choice in named if (choice[0], choice[2]) not in OTHER_MEANINGS]
+    assert choices == [], "ask for a trait of strategy_catalog.StrategyRow, or run/topology.py"
 
 
 @pytest.mark.parametrize(

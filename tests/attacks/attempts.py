@@ -53,9 +53,9 @@ def framing(lab: Victim) -> None:
     """A foreign page shows the lab in a frame, to have the person click through it."""
     frame = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     for target in (*PAGES, *ROUTES):
-        shown = lab.ask(target, lab.cookie)
-        assert "frame-ancestors 'none'" in shown.headers["content-security-policy"], target
-        assert shown.headers["x-frame-options"] == "DENY", target
+        lab_answer = lab.ask(target, lab.cookie)
+        assert "frame-ancestors 'none'" in lab_answer.headers["content-security-policy"], target
+        assert lab_answer.headers["x-frame-options"] == "DENY", target
         refuse(lab.ask(target, lab.cookie | frame | {"Sec-Fetch-Dest": "iframe"}), 403)
 
 
@@ -165,9 +165,9 @@ def another_user(lab: Victim) -> None:
         port = of_the_owner.getsockname()[1]
         child = context.Process(target=_as_nobody, args=(lab, port, theirs))
         child.start()
-        found = mine.recv() if mine.poll(60) else ["the other user's program gave no answer"]
+        leaks = mine.recv() if mine.poll(60) else ["the other user's program gave no answer"]
         child.join(60)
-    assert found == [], found
+    assert leaks == [], leaks
 
 
 def cookie_of_another_user(lab: Victim) -> None:
@@ -185,25 +185,25 @@ def cookie_of_another_user(lab: Victim) -> None:
 
 
 def _as_nobody(lab: Victim, owner_port: int, answer: object) -> None:
-    found: list[str] = []
+    leaks: list[str] = []
     stolen = lab.cookie
     try:
         user = pwd.getpwnam(_NOBODY)
         os.setgroups([])
         os.setgid(user.pw_gid)
         os.setuid(user.pw_uid)
-        found = _search(lab, stolen, owner_port)
+        leaks = _search(lab, stolen, owner_port)
     except BaseException as error:  # the parent fails with it
-        found = [repr(error)]
+        leaks = [repr(error)]
     finally:
-        answer.send(found)  # type: ignore[attr-defined]
+        answer.send(leaks)  # type: ignore[attr-defined]
         os._exit(0)
 
 
 def _search(lab: Victim, stolen: dict[str, str], owner_port: int) -> list[str]:
     """What another user finds: nothing, where all is well."""
     token = str(lab.token).encode()
-    told = [
+    leaking_files = [
         path
         for process in Path("/proc").glob("[0-9]*")
         for path in (process / "cmdline", process / "environ")
@@ -226,7 +226,7 @@ def _search(lab: Victim, stolen: dict[str, str], owner_port: int) -> list[str]:
         path for path in SOCKETS if any(lab.listen(path, headers) == "open" for headers in tries)
     ]
     return [
-        *(f"the token is in {path}" for path in told),
+        *(f"the token is in {path}" for path in leaking_files),
         *(f"{path} can be read" for path in readable),
         *(f"{target} answers without the token" for target in answering),
         *(f"{path} is open without the token" for path in listening),

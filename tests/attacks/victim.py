@@ -108,8 +108,8 @@ def _request(method: str, target: str, headers: Mapping[str, str]) -> bytes:
 def _answer(head: bytes, body: bytes) -> Answer:
     first, *rest = head.decode("latin-1").split("\r\n")
     pairs = (line.partition(":") for line in rest)
-    found = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    return Answer(int(first.split()[1]), found, body)
+    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    return Answer(int(first.split()[1]), headers, body)
 
 
 @contextmanager

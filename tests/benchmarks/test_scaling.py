@@ -20,9 +20,9 @@ def test_a_prediction_is_not_judged_by_its_own_round(monkeypatch: pytest.MonkeyP
     rounds: Any = [
         dict.fromkeys(scaling.NUM_WORKERS, SimpleNamespace(path=ms)) for ms in (10.0, 20.0, 30.0)
     ]
-    found = list(scaling._predictions("made up", rounds, [(2, 4)]))
-    judged = {(each.predicted_ms, each.really_ms) for each in found}
+    predictions = list(scaling._predictions("made up", rounds, [(2, 4)]))
+    judged = {(each.predicted_ms, each.really_ms) for each in predictions}
     assert judged == {(a, b) for a in (10.0, 20.0, 30.0) for b in (10.0, 20.0, 30.0) if a != b}
-    assert sum(each.is_inside for each in found) == 4  # two of the three reach 10 and 20 ms
+    assert sum(each.is_inside for each in predictions) == 4  # two of the three reach 10 and 20 ms
     (alone,) = scaling._predictions("made up", rounds[:1], [(2, 4)])
     assert alone.really_ms == 10.0

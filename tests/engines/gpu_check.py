@@ -188,8 +188,8 @@ def test_a_program_that_reads_no_result_is_timed_from_sync_to_sync(tmp_path: Pat
     program.write_text(AHEAD)
     # From sync to sync needs a second window, which comes once the first one has been paid for.
     often = ["--set", "capture.overhead_budget=0.5"]
-    told = _lab("trace", *often, "-o", str(tmp_path / "run"), str(program))
-    true_ms = float(next(line for line in told.splitlines() if line.startswith("true "))[5:])
+    traced = _lab("trace", *often, "-o", str(tmp_path / "run"), str(program))
+    true_ms = float(next(line for line in traced.splitlines() if line.startswith("true "))[5:])
     summary = json.loads(_lab("summary", str(tmp_path / "run"), "--json"))
     wall = summary["segments"][0]["steps"]["wall_ms"]
     assert wall["synced_mean"] == pytest.approx(true_ms, rel=0.2)

@@ -81,7 +81,7 @@ def test_a_run_that_fails_before_its_first_step_has_the_cause_as_its_headline(
     summary = profile.summary()
     assert summary["segments"] == []
     assert summary["headline"].startswith(said)
-    shown = subprocess.run(
+    listing = subprocess.run(
         [sys.executable, "-P", "-m", "strategy_core", "summary", "run"],
         cwd=tmp_path,
         env=with_own_code(os.environ) | {"COLUMNS": "400"},
@@ -89,7 +89,7 @@ def test_a_run_that_fails_before_its_first_step_has_the_cause_as_its_headline(
         text=True,
         check=True,
     )
-    assert said in shown.stdout
+    assert said in listing.stdout
 
 
 @pytest.mark.long

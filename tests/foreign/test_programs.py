@@ -362,8 +362,10 @@ def test_two_strategies_are_two_segments(programs: Runner) -> None:
     assert (traced.output, traced.weights) == (plain.output, plain.weights)
     assert traced.errors == plain.errors
     segments = traced.profile.summary()["segments"]
-    found = [(each["strategy"], each["num_replicas"], each["steps"]["count"]) for each in segments]
-    assert found == [("mirrored", 2, 12), ("one-device", 1, 6)]
+    recorded = [
+        (each["strategy"], each["num_replicas"], each["steps"]["count"]) for each in segments
+    ]
+    assert recorded == [("mirrored", 2, 12), ("one-device", 1, 6)]
     sizes = [[row["bytes"] for row in each["collectives"]] for each in segments]
     assert SMALL in sizes[0]
     assert sizes[1] == []
@@ -413,8 +415,8 @@ def test_each_worker_of_the_program_knows_the_replicas_of_all(programs: Runner) 
     for source in traced.profile.sources:
         assert [event.replica_devices for event in source.of_kind(SegmentOpened)] == [devices]
     rows = traced.profile.table("placement").to_pylist()
-    found = {(row["device"], row["replica"]) for row in rows if row["kind"] == "variable"}
-    assert found == {(device, index) for index, device in enumerate(devices)}
+    placed = {(row["device"], row["replica"]) for row in rows if row["kind"] == "variable"}
+    assert placed == {(device, index) for index, device in enumerate(devices)}
 
 
 def test_steps_after_the_programs_own_profiler_are_captured(programs: Runner) -> None:

@@ -120,14 +120,14 @@ def judge(before: Answer, after: Answer) -> None:
     status = [each.document.get("status_message") for each in (before, after)]
     if status[0] != status[1]:
         return
-    found = list(differences(before.document, after.document))
-    found += [
+    changes = list(differences(before.document, after.document))
+    changes += [
         f"table {name}: {table.num_rows} -> {after.tables[name].num_rows} rows"
         for name, table in before.tables.items()
         if not table.equals(after.tables[name])
     ]
-    if found:
-        raise SilentError("; ".join(found[:4]))
+    if changes:
+        raise SilentError("; ".join(changes[:4]))
 
 
 @functools.cache
@@ -276,8 +276,8 @@ def _lines(file: Path, chance: random.Random) -> None:
 def _of_another(file: Path, chance: random.Random) -> bool:
     """The file of the same name of another run."""
     others = [run for run, _ in bases().values()]
-    found = [path for run in others for path in run.rglob(file.name) if path.is_file()]
-    shutil.copyfile(chance.choice(sorted(found)), file)
+    other_files = [path for run in others for path in run.rglob(file.name) if path.is_file()]
+    shutil.copyfile(chance.choice(sorted(other_files)), file)
     return False
 
 

@@ -29,14 +29,16 @@ def needed(wheel: zipfile.ZipFile) -> dict[str, Distribution]:
     """The packages that the wheel requires without an extra, and what these require."""
     (metadata,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     lines = re.findall(r"^Requires-Dist: (.*)$", wheel.read(metadata).decode(), re.MULTILINE)
-    found: dict[str, Distribution] = {}
+    closure: dict[str, Distribution] = {}
     while lines:
-        asked = Requirement(lines.pop())
-        name = canonicalize_name(asked.name)
-        if name not in found and (asked.marker is None or asked.marker.evaluate({"extra": ""})):
-            found[name] = distribution(name)
-            lines += found[name].requires or []
-    return found
+        requirement = Requirement(lines.pop())
+        name = canonicalize_name(requirement.name)
+        if name not in closure and (
+            requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        ):
+            closure[name] = distribution(name)
+            lines += closure[name].requires or []
+    return closure
 
 
 @pytest.fixture(scope="module")

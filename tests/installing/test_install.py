@@ -147,17 +147,17 @@ def versions(file: Path) -> dict[str, str]:
 @pytest.mark.parametrize("file", sorted(LOCKS.glob("*.lock")), ids=lambda file: file.stem)
 def test_a_lock_file_has_what_the_project_requires(file: Path) -> None:
     groups = PROJECT["dependency-groups"]
-    asked = [*map(Requirement, groups.get(file.stem, []))]
+    requirements = [*map(Requirement, groups.get(file.stem, []))]
     if file.stem in PROJECT["project"]["optional-dependencies"]:
-        asked += required(file.stem)
+        requirements += required(file.stem)
     if file.stem != "installer":
-        asked += [*map(Requirement, PROJECT["project"]["dependencies"]), *required("all")]
-        asked += map(Requirement, groups["build"])
+        requirements += [*map(Requirement, PROJECT["project"]["dependencies"]), *required("all")]
+        requirements += map(Requirement, groups["build"])
     locked = versions(file)
-    assert asked
+    assert requirements
     assert not [
         str(each)
-        for each in asked
+        for each in requirements
         if not each.specifier.contains(locked.get(each.name.lower(), "0"), prereleases=True)
     ]
 

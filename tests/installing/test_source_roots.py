@@ -26,7 +26,7 @@ ROOTS = {
 
 def files_of(*folders: str) -> set[str]:
     places = (REPOSITORY / folder for folder in folders)
-    paths = (path for place in places for path in place.rglob("*") if path.is_file())
+    paths = (path for root in places for path in root.rglob("*") if path.is_file())
     kept = (path.relative_to(REPOSITORY) for path in paths if path.parent.name != "__pycache__")
     return {path.as_posix() for path in kept}
 

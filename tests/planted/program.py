@@ -84,8 +84,8 @@ def python_prefetched() -> tf.data.Dataset:
         return values
 
     def mapped(features: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        found = tf.numpy_function(python, [features], tf.float32)
-        return tf.ensure_shape(found, features.shape), labels
+        computed = tf.numpy_function(python, [features], tf.float32)
+        return tf.ensure_shape(computed, features.shape), labels
 
     return in_memory().map(mapped, num_parallel_calls=2).prefetch(8)
 

@@ -140,10 +140,10 @@ def test_python_in_a_prefetched_map_is_a_cause_while_calls_hold_up_the_step(
     planted: Planted,
 ) -> None:
     """Whether the calls themselves are a finding depends on how quick the machine is."""
-    found = held_up(planted("python-prefetched"), 0)
-    (op,) = found.of_kind("input-python-ahead")
+    held = held_up(planted("python-prefetched"), 0)
+    (op,) = held.of_kind("input-python-ahead")
     assert (op.name, op.detail) == ("PyFunc", "PyFunc")
-    assert 0.2 * found.held_ms("call") < op.held_ms <= 1.01 * found.held_ms("call")
+    assert 0.2 * held.held_ms("call") < op.held_ms <= 1.01 * held.held_ms("call")
 
 
 @pytest.mark.long(keep=2)

@@ -15,8 +15,8 @@ LEAF_FOLDERS = sorted(
 
 def asked(name: str) -> list[Any]:
     """What the `doors` of each leaf says under this name."""
-    found = (getattr(leaf, name, None) for leaf in of_leaves("doors"))
-    return [each for each in found if each is not None]
+    values = (getattr(leaf, name, None) for leaf in of_leaves("doors"))
+    return [each for each in values if each is not None]
 
 
 def files_of_leaves(folder: Path, run: Path) -> dict[str, Path]:
@@ -28,5 +28,5 @@ def files_of_leaves(folder: Path, run: Path) -> dict[str, Path]:
 def of_leaves(name: str) -> list[ModuleType]:
     """The modules of this name beside the tests of leaves."""
     places = (f"tests/plugins/{leaf.name}/{name}" for leaf in LEAF_FOLDERS)
-    found = (place for place in places if (REPOSITORY / f"{place}.py").is_file())
-    return [import_module(place.replace("/", ".")) for place in found]
+    files = (place for place in places if (REPOSITORY / f"{place}.py").is_file())
+    return [import_module(place.replace("/", ".")) for place in files]

@@ -100,9 +100,9 @@ def test_a_verb_is_listed_without_an_import_and_runs(packages: Packages) -> None
     inner.mkdir()
     (inner / "__init__.py").write_text("print('imported')\n")
     (inner / "verb.py").write_text(VERB)
-    told = packages.lab("--help").stdout
-    assert "echo-word says what it was given" in " ".join(told.split())
-    assert "imported" not in told
+    help_text = packages.lab("--help").stdout
+    assert "echo-word says what it was given" in " ".join(help_text.split())
+    assert "imported" not in help_text
     done = packages.lab("echo-word", "hello")
     assert (done.returncode, done.stdout) == (1, "imported\nhello\n")
 
@@ -148,12 +148,12 @@ def test_a_package_that_cannot_be_imported_keeps_nothing_else_from_working(
     run = write_run(tmp_path / "mine", steps=20, windows=0)
     done = packages.lab("export", run, "--format", "csv", "-o", tmp_path / "tables")
     assert (done.returncode, done.stderr) == (0, "")
-    asked = {
+    command_of_reason = {
         "stranger.odd:FORMAT is no Format or Destination": ("export", run, "--format", "odd"),
         "No module named 'a_module_that_is_not_there'": ("export", run, "--format", "lost"),
         "strategy_lab.verbs, but stranger.out cannot be loaded": ("lost",),
     }
-    for reason, command in asked.items():
+    for reason, command in command_of_reason.items():
         options = ("-o", tmp_path / "out") if len(command) > 1 else ()
         done = packages.lab(*command, *options)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -201,9 +201,11 @@ def test_what_is_read_is_what_importlib_reads() -> None:
         for group in groups
         for item in metadata.entry_points(group=group)
     }
-    found = {(f"strategy_lab.{it.group}", it.name, it.value) for it in every_entry(tuple(sys.path))}
-    assert found == expected
-    assert ("strategy_lab.exports", "otlp", "strategy_otlp.export:DESTINATION") in found
+    entries = {
+        (f"strategy_lab.{it.group}", it.name, it.value) for it in every_entry(tuple(sys.path))
+    }
+    assert entries == expected
+    assert ("strategy_lab.exports", "otlp", "strategy_otlp.export:DESTINATION") in entries
 
 
 ROUTES = """
@@ -234,8 +236,8 @@ def test_routes_are_behind_the_gate_and_know_the_options(
     environment = packages.environment(lab_access.environment())
     arguments = ("--runs", str(tmp_path / "runs"), "--shelf-size", "7")
     with server_process(tmp_path / "log", *arguments, environment=environment) as server:
-        asked = urllib.request.Request(f"{server.url}/shelf", headers=lab_access.HEADERS)
-        with urllib.request.urlopen(asked) as answer:
+        request = urllib.request.Request(f"{server.url}/shelf", headers=lab_access.HEADERS)
+        with urllib.request.urlopen(request) as answer:
             assert answer.read() == b"{'shelf_size': 7}"
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(f"{server.url}/shelf")

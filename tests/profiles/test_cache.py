@@ -78,7 +78,7 @@ def test_two_that_ask_at_once_compute_it_once() -> None:
         return num_computed
 
     with ThreadPoolExecutor(2) as pool:
-        asked = [pool.submit(values.get, "a", compute) for _ in range(2)]
+        futures = [pool.submit(values.get, "a", compute) for _ in range(2)]
         assert begun.wait(MAX_WAIT_S)
         go_on.set()
-        assert [each.result() for each in asked] == [1, 1]
+        assert [each.result() for each in futures] == [1, 1]

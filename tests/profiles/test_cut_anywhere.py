@@ -95,8 +95,8 @@ def test_parquet_with_flipped_bytes_is_read_or_noted(
     file = data.draw(st.sampled_from(sorted(whole.rglob("*.parquet"))))
     content = file.read_bytes()
     flipped = bytearray(content)
-    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=5)):
-        flipped[place] ^= data.draw(st.integers(1, 255))
+    for offset in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=5)):
+        flipped[offset] ^= data.draw(st.integers(1, 255))
     target = cut / file.relative_to(whole)
     target.write_bytes(bytes(flipped))
     try:

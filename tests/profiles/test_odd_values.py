@@ -63,9 +63,9 @@ def test_odd_values_are_no_traceback(whole: Path, data: st.DataObject) -> None:
         assert profile.table(table).schema == TABLES[table]
     summary = profile.summary()
     json.dumps(summary, allow_nan=False)
-    shown = Console(file=io.StringIO(), force_terminal=True)
-    print_summary(profile, summary, shown)
-    assert "\x1b[2J" not in shown.file.getvalue()  # type: ignore[attr-defined]
+    console = Console(file=io.StringIO(), force_terminal=True)
+    print_summary(profile, summary, console)
+    assert "\x1b[2J" not in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_a_segment_of_two_billion_workers_is_damaged(tmp_path: Path) -> None:

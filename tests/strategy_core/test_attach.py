@@ -158,12 +158,12 @@ class TestRecordedSteps:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setattr(attaching, "HEARD_WITHIN_S", 0.5)
-        (found,) = waiting_programs(program.runs)
-        os.kill(found.pid, signal.SIGSTOP)
+        (waiting,) = waiting_programs(program.runs)
+        os.kill(waiting.pid, signal.SIGSTOP)
         try:
             assert program.attach("-o", str(program.runs / "stopped")) == 2
         finally:
-            os.kill(found.pid, signal.SIGCONT)
+            os.kill(waiting.pid, signal.SIGCONT)
         assert "has not answered within" in capsys.readouterr().err
 
     def test_a_program_that_ends_meanwhile_closes_the_record(self, program: Program) -> None:

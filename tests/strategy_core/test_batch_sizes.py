@@ -10,13 +10,13 @@ from strategy_core.tracing.batch_sizes import BatchSizes
 class Adapter:
     """A source of the batches as Keras has them, which counts what it is asked."""
 
-    def __init__(self, **told: Any) -> None:
-        self._told = told
+    def __init__(self, **fields: Any) -> None:
+        self._fields = fields
         self.num_asked = 0
 
     def __getattr__(self, name: str) -> Any:
         self.num_asked += 1
-        return self._told.get(name)
+        return self._fields.get(name)
 
 
 def partial_epoch(last_size: int | None) -> Adapter:
@@ -28,9 +28,9 @@ def partial_epoch(last_size: int | None) -> Adapter:
 def test_an_adapter_is_asked_once_and_not_in_each_step() -> None:
     adapter = partial_epoch(7)
     sizes = BatchSizes(adapter)
-    asked = adapter.num_asked
+    num_before = adapter.num_asked
     assert [sizes.examples(batch, 1) for batch in range(4)] == [32, 32, 32, 7]
-    assert asked == adapter.num_asked
+    assert num_before == adapter.num_asked
 
 
 def test_an_execution_that_ends_with_a_smaller_batch_counts_it_as_it_is() -> None:

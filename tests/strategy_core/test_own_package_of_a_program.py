@@ -71,8 +71,8 @@ def test_a_process_below_a_traced_one_gets_its_own_and_is_not_recorded(
 
 def test_a_program_that_would_wait_gets_its_own(tmp_path: Path, own: Path) -> None:
     """As Python runs the line of the `.pth` file, before it knows the program's folder."""
-    found = "import sys; path = sys.path.pop(0)\n"
-    (tmp_path / "program.py").write_text(f"{found}{line()}sys.path.insert(0, path)\n{PROGRAM}")
+    code = "import sys; path = sys.path.pop(0)\n"
+    (tmp_path / "program.py").write_text(f"{code}{line()}sys.path.insert(0, path)\n{PROGRAM}")
     environment = with_own_code(os.environ) | {"STRATEGY_LAB": "1"}
     done = python(tmp_path, "program.py", environment=environment)
     assert (done.returncode, done.stdout) == (0, "user\n")

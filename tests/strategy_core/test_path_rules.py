@@ -31,8 +31,8 @@ def test_a_program_in_a_folder_called_as_a_source_root_is_the_programs() -> None
 
 
 def test_a_loop_of_another_package_is_no_step_of_the_labs() -> None:
-    found = {
+    rules = {
         folder: stack_probe.read(STACK.format(file=f"{folder}/training/custom_loop.py"))
         for folder in ("/y/strategy_core", "/y/my_strategy_core")
     }
-    assert [each.is_in_step for each in found.values() if each] == [True, False]
+    assert [each.is_in_step for each in rules.values() if each] == [True, False]

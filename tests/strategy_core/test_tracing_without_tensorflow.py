@@ -179,7 +179,7 @@ def recorded(folder: Path, status: FinishedStatus | None = None) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("told", "code", "status", "message"),
+    ("finished", "code", "status", "message"),
     [
         ("finished", 0, "finished", None),
         ("finished", 1, "failed", "The program ended with exit code 1."),
@@ -191,13 +191,13 @@ def recorded(folder: Path, status: FinishedStatus | None = None) -> Path:
     ],
 )
 def test_the_exit_code_counts_unless_the_program_has_told_more(
-    tmp_path: Path, told: FinishedStatus | None, code: int, status: str, message: str | None
+    tmp_path: Path, finished: FinishedStatus | None, code: int, status: str, message: str | None
 ) -> None:
-    run = recorded(tmp_path, told)
+    run = recorded(tmp_path, finished)
     record_end(run, 1, code)
     record_end(run, 1, code)
-    found = strategy_profiles.load(run).status
-    assert (found.state, found.message) == (status, message)
+    run_status = strategy_profiles.load(run).status
+    assert (run_status.state, run_status.message) == (status, message)
 
 
 def test_a_line_that_the_program_was_writing_when_it_was_killed_is_cut(tmp_path: Path) -> None:

@@ -245,10 +245,10 @@ class Cards:
 
     def _lines(self, streams: dict[int, list[Event]]) -> list[MadeLine]:
         made = []
-        for stream, found in streams.items():
-            kinds = sorted({e[0] if e[0].startswith("Memcpy") else "Kernel" for e in found})
+        for stream, spans in streams.items():
+            kinds = sorted({e[0] if e[0].startswith("Memcpy") else "Kernel" for e in spans})
             name = f"Stream #{stream}({','.join(kinds)})"
-            made.append(MadeLine(name, sorted(found, key=_start), stream))
+            made.append(MadeLine(name, sorted(spans, key=_start), stream))
         return made
 
     def _on_host(self, step: int) -> None:
@@ -324,33 +324,33 @@ class Cards:
         moving = layers["transfer"] | layers["wait"]
         layers["wait"] |= layers["call"]
         compute = layers["compute"]
-        found = {"communication": moving.sum(), "exposed": (moving & ~compute).sum()}
+        parts = {"communication": moving.sum(), "exposed": (moving & ~compute).sum()}
         free = np.ones(len(grid), bool)
         for phase in PHASES[:-1]:
-            found[phase] = (layers[phase] & free).sum()
+            parts[phase] = (layers[phase] & free).sum()
             free &= ~layers[phase]
-        found["idle"] = free.sum()
-        return {name: float(count) / 100 for name, count in found.items()}
+        parts["idle"] = free.sum()
+        return {name: float(count) / 100 for name, count in parts.items()}
 
     def _phases(self, replica: int) -> Painted:
         """Return what a replica does when, by the first of `PHASES` that applies."""
-        found: Painted = []
+        painted: Painted = []
         for kernel, _, stream, start, end in self._work(replica):
             if stream == _NCCL_STREAM:
                 all_started = max(self._started(end))
-                found += [("wait", start, all_started), ("transfer", all_started, end)]
+                painted += [("wait", start, all_started), ("transfer", all_started, end)]
             else:
-                found.append(("transfer" if kernel.startswith("Mem") else "compute", start, end))
+                painted.append(("transfer" if kernel.startswith("Mem") else "compute", start, end))
         if self.by_copies:
             last = 43 + self.late_ms
             if replica:
-                found += [("wait", 48 + self._late(replica), last + 6)]
-                found += [("transfer", last + 6, last + 11)]
+                painted += [("wait", 48 + self._late(replica), last + 6)]
+                painted += [("transfer", last + 6, last + 11)]
             else:
-                found += [("wait", 43, last), ("transfer", last, last + 5)]
+                painted += [("wait", 43, last), ("transfer", last, last + 5)]
                 # The call ends with the others' updates, which is no communication.
-                found += [] if self.is_ahead else [("call", last + 11, last + 13)]
-        return found
+                painted += [] if self.is_ahead else [("call", last + 11, last + 13)]
+        return painted
 
     def _started(self, end: float) -> list[float]:
         """Return when each replica's kernel of the collective that ends at `end` started."""

@@ -72,7 +72,7 @@ def write_window(path: Path, made: Segment, start: int) -> dict[str, int]:
         if name not in made.recipe.missing:
             table = spans if name == "spans" else _table(name, rows[name])
             _write(path / f"{name}.parquet", table)
-    return {name: len(found) for name, found in rows.items()}
+    return {name: len(rows_of_table) for name, rows_of_table in rows.items()}
 
 
 def write_placement(path: Path, made: Segment) -> int:
@@ -203,12 +203,12 @@ def _spans(made: Segment, index: int, replica: int) -> list[dict[str, Any]]:
         "clock": f"host-{made.worker}",
         "thread": 100 + replica,
     }
-    place = f"{made.recipe.prefix}train_step/replica_{replica}"
+    scope = f"{made.recipe.prefix}train_step/replica_{replica}"
 
     def span(
         op: str, category: str, start_ns: int, duration_ns: int, name: str | None = None
     ) -> dict[str, Any]:
-        own = {"name": name or f"{place}/{op}_0", "op": op, "category": category}
+        own = {"name": name or f"{scope}/{op}_0", "op": op, "category": category}
         return {**common, **own, "start_ns": start_ns, "duration_ns": duration_ns}
 
     begin = int(made.starts_ns[index])
@@ -220,7 +220,7 @@ def _spans(made: Segment, index: int, replica: int) -> list[dict[str, Any]]:
     times = edges.tolist()
     for number, (start, end) in enumerate(pairwise(times)):
         op = _OPS[number % len(_OPS)]
-        rows.append(span(op, "compute", start, end - start, f"{place}/{op}_{number}"))
+        rows.append(span(op, "compute", start, end - start, f"{scope}/{op}_{number}"))
     if delay_ns := _ns(made, index, replica, "delay"):
         rows.append(span("PyFunc", "delay", times[-1], delay_ns, f"replica_{replica}/{OP}"))
     for row in _collectives(made, index, replica):

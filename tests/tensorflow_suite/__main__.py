@@ -95,8 +95,8 @@ def is_tpu_test(file: str, name: str) -> bool:
     return "tpu" in Path(file).name or "tpu" in name.lower()
 
 
-def counts(found: Mapping[str, list[str]]) -> Counter[str]:
-    return Counter(kind_of(*said) for said in found.values())
+def counts(outcomes: Mapping[str, list[str]]) -> Counter[str]:
+    return Counter(kind_of(*said) for said in outcomes.values())
 
 
 def kind_of(outcome: str, error: str) -> str:
@@ -108,10 +108,10 @@ def kind_of(outcome: str, error: str) -> str:
     return outcome
 
 
-def _row(name: str, found: Counter[str], ending: str) -> str:
-    run = sum(found.values()) - found["skipped"]
-    reasons = [f"{found[reason]} {reason}" for reason in NEEDS_A_TPU.values() if found[reason]]
-    cells = [name, run, found["passed"], "; ".join(reasons), found["failed"], ending]
+def _row(name: str, counted: Counter[str], ending: str) -> str:
+    run = sum(counted.values()) - counted["skipped"]
+    reasons = [f"{counted[reason]} {reason}" for reason in NEEDS_A_TPU.values() if counted[reason]]
+    cells = [name, run, counted["passed"], "; ".join(reasons), counted["failed"], ending]
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 

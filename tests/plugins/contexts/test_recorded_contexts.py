@@ -24,8 +24,8 @@ ODD = st.sampled_from([None, True, -1, 2**70, 1e400, "x", [], {}, [None], {"a": 
 @pytest.fixture(scope="module")
 def recordings() -> dict[str, dict[str, Any]]:
     items = course.demonstrations()
-    found = {item.name: shipped(item.source, "mirrored", "cpu:2") for item in items}
-    return {name: recording for name, recording in found.items() if recording}
+    recording_of = {item.name: shipped(item.source, "mirrored", "cpu:2") for item in items}
+    return {name: recording for name, recording in recording_of.items() if recording}
 
 
 def test_every_recording_of_the_course_is_read_as_it_was_written(
@@ -42,12 +42,12 @@ def test_every_recording_of_the_course_is_read_as_it_was_written(
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The path to each value in a document."""
-    found = [path] if path else []
+    paths = [path] if path else []
     if isinstance(value, dict | list):
         inner = value.items() if isinstance(value, dict) else enumerate(value)
         for key, item in inner:
-            found += places(item, (*path, key))
-    return found
+            paths += places(item, (*path, key))
+    return paths
 
 
 @given(st.data())

@@ -93,5 +93,5 @@ def test_many_merge_calls_take_time_in_proportion_to_their_number() -> None:
         for entry in entries
     ]
     with no_hang("merge calls"):
-        found = steps({"trace": {"entries": later, "printed": []}})
-    assert len(found) == 10_000 * len(steps({"trace": {"entries": entries, "printed": []}}))
+        story = steps({"trace": {"entries": later, "printed": []}})
+    assert len(story) == 10_000 * len(steps({"trace": {"entries": entries, "printed": []}}))

@@ -153,9 +153,9 @@ def test_the_critical_path_runs_through_the_late_replica(runs: dict[str, Profile
 
 def test_the_caption_names_the_late_replica_and_who_waits(runs: dict[str, Profile]) -> None:
     scene = film_of(runs["late"])
-    shown = [text for start, text in scene.captions if start <= scene.poster_ns][-1]
-    assert shown.startswith("Replica 2 is ")
-    assert shown.endswith("ms late: replicas 0, 1 and 3 wait in the all-reduce of 2.10 MB.")
+    caption = [text for start, text in scene.captions if start <= scene.poster_ns][-1]
+    assert caption.startswith("Replica 2 is ")
+    assert caption.endswith("ms late: replicas 0, 1 and 3 wait in the all-reduce of 2.10 MB.")
 
 
 def test_workers_share_one_film_and_their_clock(runs: dict[str, Profile]) -> None:
@@ -174,9 +174,11 @@ def change_transfers(run: Path, change: Callable[[str], tuple[str, str] | None])
     """Give every transfer the sender and receiver that `change` returns for its sender, or none."""
     for file in run.glob("worker-*/window-*/transfers.parquet"):
         rows = pq.read_table(file)
-        found = [(row, change(row["send_device"])) for row in rows.to_pylist()]
+        changed_rows = [(row, change(row["send_device"])) for row in rows.to_pylist()]
         kept = [
-            {**row, "send_device": ends[0], "recv_device": ends[1]} for row, ends in found if ends
+            {**row, "send_device": ends[0], "recv_device": ends[1]}
+            for row, ends in changed_rows
+            if ends
         ]
         pq.write_table(pa.Table.from_pylist(kept, schema=rows.schema), file)
 

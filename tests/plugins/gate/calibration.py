@@ -67,24 +67,24 @@ def by_the_rule(a: Sequence[GatedRun], b: Sequence[GatedRun]) -> Times:
     """The gate with as many runs as it asks for; the runs are in pairs."""
     most, wanted = min(len(a), len(b), MOST_AUTO), PILOT_RUNS
     while True:
-        found = time_checks(a[:wanted], b[:wanted])
-        is_open = found.step.outcome == "undecided" and wanted < most
+        checks = time_checks(a[:wanted], b[:wanted])
+        is_open = checks.step.outcome == "undecided" and wanted < most
         if not is_open:
-            return found
-        wanted = min(max(wanted + 1, found.step.runs_needed or 0), most)
+            return checks
+        wanted = min(max(wanted + 1, checks.step.runs_needed or 0), most)
 
 
 def rates(sides: Sides, slower: float, trials: int, seed: int) -> Rates:
     """Gates of sides that differ by `slower`."""
     rng = np.random.default_rng(seed)
-    alarms = found = undecided = total = 0
+    alarms = num_found = undecided = total = 0
     for _ in range(trials):
         times = by_the_rule(*sides(slower, rng))
         alarms += any(check.outcome == "beyond" for check in times.checks)
-        found += times.step.outcome == "beyond"
+        num_found += times.step.outcome == "beyond"
         undecided += times.step.outcome == "undecided"
         total += times.num_runs[1]
-    return Rates(trials, alarms, found, undecided, total / trials)
+    return Rates(trials, alarms, num_found, undecided, total / trials)
 
 
 def made_up(noise: Noise) -> Sides:
@@ -131,18 +131,18 @@ def _redrawn(steps_ms: Floats, rng: np.random.Generator) -> Floats:
     return drawn
 
 
-def _run(steps_ms: Floats, place: int, parts: dict[str, float]) -> GatedRun:
-    return GatedRun(f"run {place}", _MACHINE, place, time_of(steps_ms), parts)
+def _run(steps_ms: Floats, position: int, parts: dict[str, float]) -> GatedRun:
+    return GatedRun(f"run {position}", _MACHINE, position, time_of(steps_ms), parts)
 
 
-def _made_up(log: float, own: Floats, place: int) -> GatedRun:
+def _made_up(log: float, own: Floats, position: int) -> GatedRun:
     step_ms = 20 * float(np.exp(log))
     time = RunTime(step_ms, step_ms, step_ms, 60, 0, 0, 60.0, _WITHIN)
     parts = {
         name: part * step_ms * float(np.exp(noise))
         for (name, part), noise in zip(PARTS.items(), own, strict=True)
     }
-    return GatedRun(f"run {place}", _MACHINE, place, time, parts)
+    return GatedRun(f"run {position}", _MACHINE, position, time, parts)
 
 
 def _print_rates(name: str, sides: Sides, trials: int, seed: int) -> None:

@@ -37,10 +37,12 @@ def spec(**options: Any) -> RunSpec:
 def test_the_spec_in_the_documentation_is_one_of_an_own_workload() -> None:
     text = (LEAF / "README.md").read_text("utf-8")
     (block,) = [
-        found for found in re.findall(r"```yaml\n(.*?)```", text, re.S) if "steps: 4" in found
+        yaml_block
+        for yaml_block in re.findall(r"```yaml\n(.*?)```", text, re.S)
+        if "steps: 4" in yaml_block
     ]
-    found = parse_spec(yaml.safe_load(block))
-    assert (found.workload, found.steps) == ("train.py", 40)
+    spec = parse_spec(yaml.safe_load(block))
+    assert (spec.workload, spec.steps) == ("train.py", 40)
     in_text = re.findall(r"strategy-lab run (\S+)", text)
     assert set(in_text) == {"train.yaml"}, (
         "a spec elsewhere would name its workload by another path"

@@ -47,10 +47,10 @@ def made(run: Path, **options: Any) -> CheckedRun:
     return read_run(strategy_profiles.load(write_run(run, **{"steps": 60, **options})))
 
 
-def timed(place: int, step_ms: float, *, machine: Machine = HERE, **parts: float) -> GatedRun:
+def timed(position: int, step_ms: float, *, machine: Machine = HERE, **parts: float) -> GatedRun:
     time = RunTime(step_ms, step_ms, step_ms, 60, 0, 0, 60.0, 0.001)
     named = {name.replace("_", " "): ms for name, ms in parts.items()}
-    return GatedRun(f"run-{place}", machine, place, time, named)
+    return GatedRun(f"run-{position}", machine, position, time, named)
 
 
 def side(first: int, step_ms: float, num: int, noise: float = 0.004, **parts: float) -> Any:

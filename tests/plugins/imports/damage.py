@@ -44,7 +44,7 @@ _PYTORCH = json.dumps(
 def originals() -> list[tuple[str, bytes]]:
     """Return intact profiles: name of the file and its content."""
     ops = ["a:MatMul", "replica_1/a:MatMul", "IteratorGetNext:IteratorGetNext"]
-    found = [
+    files = [
         ("a.xplane.pb", gpu_profile()),
         ("a.xplane.pb", gpu_profile(annotated=False)),
         ("a.xplane.pb", tpu_profile()),
@@ -54,8 +54,8 @@ def originals() -> list[tuple[str, bytes]]:
         ("trace.json.gz", gzip.compress(TRACE, mtime=0)),
         ("trace.json", _PYTORCH),
     ]
-    found += [("a.xplane.pb", path.read_bytes()) for path in sorted(RECORDED.glob("*.pb"))]
-    return found
+    files += [("a.xplane.pb", path.read_bytes()) for path in sorted(RECORDED.glob("*.pb"))]
+    return files
 
 
 def damaged(data: bytes, other: bytes, rng: random.Random) -> bytes:

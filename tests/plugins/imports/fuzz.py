@@ -20,7 +20,7 @@ from tests.plugins.imports.made import gpu_profile
 def profiles() -> dict[str, tuple[bytes, Answer]]:
     """The bytes of profiles, by name, and what their import says."""
     data = Path(__file__).parent / "data"
-    found = {
+    samples = {
         "made.xplane.pb": gpu_profile(num_steps=40),
         "gpu.xplane.pb": (data / "gpu_gemm.xplane.pb").read_bytes(),
         "tpu.xplane.pb": (data / "tpu_psum.xplane.pb").read_bytes(),
@@ -30,7 +30,7 @@ def profiles() -> dict[str, tuple[bytes, Answer]]:
     }
     folder = Path(tempfile.mkdtemp(prefix="strategy-lab-fuzz-"))
     answers = {}
-    for name, content in found.items():
+    for name, content in samples.items():
         (folder / name).write_bytes(content)
         import_profile(folder / name, folder / f"run-{name}" / "run")
         answers[name] = content, answer_of(folder / f"run-{name}" / "run", with_tables=False)

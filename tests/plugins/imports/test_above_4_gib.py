@@ -43,12 +43,12 @@ def test_planes_beyond_4_gib_are_read_as_in_a_small_file(tmp_path: Path) -> None
     write_large(large, gpu_profile())
     assert large.stat().st_size > HOLE_BYTES
     expected = strategy_profiles.load(import_profile(small, tmp_path / "a"))
-    found = strategy_profiles.load(import_profile(large, tmp_path / "b"))
-    notes = [note.message for note in found.events(Note)]
+    imported = strategy_profiles.load(import_profile(large, tmp_path / "b"))
+    notes = [note.message for note in imported.events(Note)]
     assert not any("damaged" in note or "cut off" in note for note in notes)
     for table in TABLES:
-        assert found.table(table).equals(expected.table(table)), table
-    assert len(found.table("steps")) == 4
+        assert imported.table(table).equals(expected.table(table)), table
+    assert len(imported.table("steps")) == 4
 
 
 def test_a_large_file_that_is_cut_off_has_what_came_before(tmp_path: Path) -> None:

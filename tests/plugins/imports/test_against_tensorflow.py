@@ -31,7 +31,7 @@ def sums_by_tensorflow(path: Path) -> Sums:
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
     space = xplane_pb2.XSpace.FromString(path.read_bytes())
-    found: Sums = defaultdict(float)
+    sums: Sums = defaultdict(float)
     for plane in space.planes:
         for line in plane.lines:
             if not plane.name.startswith("/device:") or not _EXECUTED.match(line.name):
@@ -40,17 +40,17 @@ def sums_by_tensorflow(path: Path) -> Sums:
                 kind = plane.event_metadata[event.metadata_id]
                 text, equals, _ = kind.name.partition(" = ")
                 ran = text.removeprefix("%") if equals else (kind.display_name or kind.name)
-                found[plane.name, line.id, ran[:4096]] += event.duration_ps / 1e3
-    return found
+                sums[plane.name, line.id, ran[:4096]] += event.duration_ps / 1e3
+    return sums
 
 
 def sums_by_import(path: Path, run: Path) -> Sums:
     profile = strategy_profiles.load(import_profile(path, run))
-    found: Sums = defaultdict(float)
+    sums: Sums = defaultdict(float)
     for row in profile.table("spans").to_pylist():
         if row["clock"] == "device" and row["category"] != "wait":
-            found[row["device"], row["thread"], row["op"]] += row["duration_ns"]
-    return found
+            sums[row["device"], row["thread"], row["op"]] += row["duration_ns"]
+    return sums
 
 
 def assert_same(path: Path, run: Path) -> None:
@@ -82,7 +82,7 @@ def test_sums_of_a_made_file_are_tensorflows(data: bytes, tmp_path: Path) -> Non
 def test_the_reader_of_captures_finds_the_same(name: str) -> None:
     path = XPLANES / f"{name}.xplane.pb"
     columns = xspace.decode(path.read_bytes())
-    found: dict[tuple[str, int], float] = defaultdict(float)
+    sums: dict[tuple[str, int], float] = defaultdict(float)
     expected: dict[tuple[str, int], float] = defaultdict(float)
     for (plane, thread, _), length in sums_by_tensorflow(path).items():
         expected[plane, thread] += length
@@ -90,10 +90,10 @@ def test_the_reader_of_captures_finds_the_same(name: str) -> None:
     for plane, each in columns.device_events.items():
         events = each.events
         for thread, length in zip(events.thread, events.end_ns - events.start_ns, strict=True):
-            found[f"/device:{plane}", int(thread)] += int(length)
+            sums[f"/device:{plane}", int(thread)] += int(length)
         call = launching_calls(events.key, launches.key)
         if len(launches):
             assert (launches.start_ns[call] < events.start_ns).all()
             assert (call >= 0).all()
-    assert found == pytest.approx(expected, rel=1e-3, abs=1000)
+    assert sums == pytest.approx(expected, rel=1e-3, abs=1000)
     assert bool(len(launches)) == name.startswith("gpu")

@@ -89,7 +89,7 @@ def test_most_events_of_few_kinds_have_a_shape() -> None:
     ends = np.cumsum([len(event) for event in events])
     starts = np.append(0, ends[:-1])
     buffer = np.frombuffer(b"".join(events) + PADDING, np.uint8)
-    found = list(Shapes(WANTED).split(buffer, starts, ends))
-    shaped = sum(len(index) for shape, index, _ in found if shape is not None)
+    groups = list(Shapes(WANTED).split(buffer, starts, ends))
+    shaped = sum(len(index) for shape, index, _ in groups if shape is not None)
     assert shaped > 4_500
-    assert sorted(np.concatenate([index for _, index, _ in found])) == list(range(5_000))
+    assert sorted(np.concatenate([index for _, index, _ in groups])) == list(range(5_000))

@@ -35,18 +35,18 @@ def origin(op_name: str, file: str, line: int) -> bytes:
 
 def test_ops_of_a_real_tpu_have_origin_and_size(tmp_path: Path) -> None:
     run = opened(tmp_path, (RECORDED / "tpu_psum.xplane.pb").read_bytes())
-    found = {row["op"]: row for row in run.table("placement").to_pylist()}
-    reduce = found["all-reduce"]
+    by_op = {row["op"]: row for row in run.table("placement").to_pylist()}
+    reduce = by_op["all-reduce"]
     assert reduce["name"] == "jit(_psum)/jit(main)/reduce_sum"
     assert reduce["source_line"].endswith("host_offload_stress_test.py:38")
     assert reduce["bytes"] == 4 * 5 * 1024 * 1024 * 256
-    assert found["copy-done"]["source_line"] is None
+    assert by_op["copy-done"]["source_line"] is None
 
 
 def test_kernels_of_a_real_gpu_have_origin_and_size(tmp_path: Path) -> None:
     run = opened(tmp_path, (RECORDED / "gpu_gemm.xplane.pb").read_bytes())
-    found = {row["op"]: row for row in run.table("placement").to_pylist()}
-    gemm = found["gemm_fusion_dot_general_1.kd"]
+    by_op = {row["op"]: row for row in run.table("placement").to_pylist()}
+    gemm = by_op["gemm_fusion_dot_general_1.kd"]
     assert gemm["name"] == "jit(dot)/dot_general"
     assert gemm["source_line"] == "/workspace/traces/generate_gemm_trace.py:37"
     assert gemm["bytes"] == 2 * 256 * 256
@@ -76,9 +76,9 @@ def test_a_fusion_without_an_origin_has_that_of_its_result() -> None:
     called = root + integer(5, 4) + integer(6, 8)
     fused = instruction("fusion.1", "fusion", 9, message(38, integer(0, 4)[1:]))
     data = program(called, fused + integer(5, 5))
-    found = read_program(data, 0, len(data), {b"fusion.1"})
-    assert found["fusion.1"].op_name == "model/add"
-    assert found["fusion.1"].source_line == "train.py:7"
+    ops = read_program(data, 0, len(data), {b"fusion.1"})
+    assert ops["fusion.1"].op_name == "model/add"
+    assert ops["fusion.1"].source_line == "train.py:7"
 
 
 def test_a_program_that_is_cut_off_is_damaged() -> None:
@@ -102,9 +102,9 @@ def test_programs_are_those_that_tensorflow_reads(file: Path) -> None:
         data = kind.stats[0].bytes_value
         module = hlo_pb2.HloProto.FromString(data).hlo_module
         every = [each for part in module.computations for each in part.instructions]
-        found = read_program(data, 0, len(data), {each.name.encode() for each in every})
+        program = read_program(data, 0, len(data), {each.name.encode() for each in every})
         for theirs in every:
-            ours = found[theirs.name]
+            ours = program[theirs.name]
             assert ours.opcode == theirs.opcode
             if theirs.metadata.op_name:
                 assert ours.op_name == theirs.metadata.op_name

@@ -211,7 +211,7 @@ def test_a_host_whose_file_is_gone_is_named_and_the_others_are_read(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("own", "shown"),
+    ("own", "expected"),
     [
         ((b"trainer:6009",), ["trainer"]),
         ((), ["a"]),
@@ -223,7 +223,7 @@ def test_a_host_whose_file_is_gone_is_named_and_the_others_are_read(tmp_path: Pa
     ],
 )
 def test_a_host_has_the_name_that_its_file_holds(
-    tmp_path: Path, own: tuple[bytes, ...], shown: list[str]
+    tmp_path: Path, own: tuple[bytes, ...], expected: list[str]
 ) -> None:
     """As a short line of text, whatever the file holds."""
     session = tmp_path / "session"
@@ -233,13 +233,13 @@ def test_a_host_has_the_name_that_its_file_holds(
         raw = data + (message(4, host) if host is not None else b"")
         (session / f"{file}.xplane.pb").write_bytes(raw)
     profile = strategy_profiles.load(import_profile(session, tmp_path / "run"))
-    found = [source.of_kind(Environment)[0].host.name for source in profile.sources]
-    assert found == shown
+    host_names = [source.of_kind(Environment)[0].host.name for source in profile.sources]
+    assert host_names == expected
     devices = profile.segments[0].replica_devices
     assert all(device.isprintable() for device in devices)
     assert len(set(devices)) == len(devices)
-    if len(shown) > 1:
-        assert devices[0] == f"{shown[0]}/device:GPU:0"
+    if len(expected) > 1:
+        assert devices[0] == f"{expected[0]}/device:GPU:0"
 
 
 def test_a_profile_is_in_memory_once(tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ NEVER_AN_EVENT = "_Recv"
 
 def op_sums(profile: Profile, steps: set[int]) -> Counter[tuple[str, str]]:
     """Nanoseconds by name and op in these steps."""
-    found: Counter[tuple[str, str]] = Counter()
+    sums_ns: Counter[tuple[str, str]] = Counter()
     for row in profile.table("spans").to_pylist():
         if row["step"] in steps and row["op"] and row["op"] != NEVER_AN_EVENT:
-            found[row["name"], row["op"]] += row["duration_ns"]
-    return found
+            sums_ns[row["name"], row["op"]] += row["duration_ns"]
+    return sums_ns
 
 
 def test_an_exported_capture_has_the_runs_steps_replicas_and_ops(

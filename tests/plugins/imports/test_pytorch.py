@@ -68,8 +68,8 @@ def test_categories_had_capitals_in_2021(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("group", [{"Group size": 2}, {"Process Group Ranks": "[0, 1]"}])
 def test_one_rank_of_two_communicates(tmp_path: Path, group: dict[str, Any]) -> None:
-    told = {"rank": 0, "world_size": 2}
-    profile = opened(tmp_path, with_reduce(group), distributedInfo=told)
+    distributed_info = {"rank": 0, "world_size": 2}
+    profile = opened(tmp_path, with_reduce(group), distributedInfo=distributed_info)
     rows = profile.table("collectives").to_pylist()
     assert {(row["op"], row["group_size"], row["bytes"]) for row in rows} == {
         ("all-reduce", 2, 4_000_000)
@@ -138,8 +138,10 @@ def test_amd_tells_a_copys_size_at_the_call_and_has_one_kernel_for_all_collectiv
     ]
     profile = opened(tmp_path, events)
     assert [row["bytes"] for row in profile.table("transfers").to_pylist()] == [2560]
-    found = [(row["op"], row["group_size"]) for row in profile.table("collectives").to_pylist()]
-    assert found == [("broadcast", 8), ("collective", None)]
+    collectives = [
+        (row["op"], row["group_size"]) for row in profile.table("collectives").to_pylist()
+    ]
+    assert collectives == [("broadcast", 8), ("collective", None)]
 
 
 def test_times_count_from_the_base_that_the_trace_names(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from strategy_imports.unpacked import unpacked
 def _unpack(folder: Path, packed: bytes, most_bytes: int = 1 << 30) -> tuple[bytes, str | None]:
     file = folder / "file.gz"
     file.write_bytes(packed)
-    with unpacked(file, most_bytes) as found:
-        return found.path.read_bytes(), found.problem
+    with unpacked(file, most_bytes) as unpacked_file:
+        return unpacked_file.path.read_bytes(), unpacked_file.problem
 
 
 def test_a_file_of_many_parts_is_whole(tmp_path: Path) -> None:
@@ -59,10 +59,10 @@ def test_an_unpacked_file_stays_until_its_process_is_gone(
     packed = tmp_path / "profile.gz"
     packed.write_bytes(gzip.compress(b"events"))
     later = time.time() + 3600
-    with unpacked(packed) as found:
+    with unpacked(packed) as unpacked_file:
         assert scratch.remove_abandoned(tmp_path, now=later) == []
         left = tmp_path / f"{scratch.IMPORT_PREFIX}of-a-killed-process"
-        left.write_bytes(found.path.read_bytes())
+        left.write_bytes(unpacked_file.path.read_bytes())
         assert scratch.remove_abandoned(tmp_path, now=later) == [left]
-        assert found.path.exists()
+        assert unpacked_file.path.exists()
     assert list(tmp_path.iterdir()) == [packed]

@@ -29,8 +29,8 @@ def test_an_agent_gets_the_summary_and_its_key_numbers(late: Path) -> None:
     summary = json.loads(json.dumps(summarize(strategy_profiles.load(late))))
     agents = Answers(late.parent)
     assert agents.summary("late", [ALL]) == summary
-    found = agents.findings("late")["segments"][-1]["key_numbers"]
-    assert found == summary["segments"][-1]["key_numbers"]
+    key_numbers = agents.findings("late")["segments"][-1]["key_numbers"]
+    assert key_numbers == summary["segments"][-1]["key_numbers"]
 
 
 def test_an_agent_gets_the_gain_of_each_finding(
@@ -41,8 +41,8 @@ def test_an_agent_gets_the_gain_of_each_finding(
 
     monkeypatch.setattr(finding_gain, "gain_of", gain_of)
     (segment,) = Answers(late.parent).findings("late")["segments"]
-    found = {item["key"]: item for item in segment["findings"]}
-    assert found["straggler"]["gain"]["sentence"] == GAIN.sentence
-    assert found["straggler"]["gain"]["low_ms"] == 16.0
-    others = [item for key, item in found.items() if key != "straggler"]
+    by_key = {item["key"]: item for item in segment["findings"]}
+    assert by_key["straggler"]["gain"]["sentence"] == GAIN.sentence
+    assert by_key["straggler"]["gain"]["low_ms"] == 16.0
+    others = [item for key, item in by_key.items() if key != "straggler"]
     assert {(item["gain"], item["gain_reason"]) for item in others} <= {(None, REASON)}

@@ -67,8 +67,10 @@ def server(runs: Path) -> Iterator[Connection]:
 
 
 def test_every_tool_and_argument_is_listed(server: Connection) -> None:
-    found = {name: set(tool.input_schema["properties"]) for name, tool in server.tools().items()}
-    assert found == {name: set(arguments) for name, arguments in TOOLS.items()}
+    properties = {
+        name: set(tool.input_schema["properties"]) for name, tool in server.tools().items()
+    }
+    assert properties == {name: set(arguments) for name, arguments in TOOLS.items()}
 
 
 @pytest.mark.parametrize("tool", TOOLS)

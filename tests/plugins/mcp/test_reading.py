@@ -45,9 +45,9 @@ def test_only_reading_is_offered_unless_runs_are_allowed(agent: Connection) -> N
 
 
 def test_runs_are_listed_with_their_status(agent: Connection) -> None:
-    found = agent.ask("list_runs")
-    assert found["num_runs"] == 3
-    by_name = {run["run"]: run for run in found["runs"]}
+    runs = agent.ask("list_runs")
+    assert runs["num_runs"] == 3
+    by_name = {run["run"]: run for run in runs["runs"]}
     assert by_name["late"]["status"] == "finished"
     assert by_name["late"]["spec"]["strategy"] == "mirrored"
     assert len(agent.ask("list_runs", limit=1)["runs"]) == 1

@@ -37,10 +37,10 @@ def served(tmp_path: Path) -> Iterator[str]:
     )
     try:
         assert process.stderr is not None
-        found = re.match(r"MCP at (http://127\.0\.0\.1:\d+/mcp)$", process.stderr.readline())
-        assert found
+        address_line = re.match(r"MCP at (http://127\.0\.0\.1:\d+/mcp)$", process.stderr.readline())
+        assert address_line
         assert lab_access.TOKEN in process.stderr.readline()
-        url = found[1]
+        url = address_line[1]
         wait_until(lambda: _answers(url))
         yield url
     finally:

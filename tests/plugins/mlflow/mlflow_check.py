@@ -36,8 +36,8 @@ def check(address: str, run: Path) -> None:
     client = MlflowClient(tracking_uri=address)
     experiment = client.get_experiment_by_name("strategy-lab")
     assert experiment is not None
-    found = client.search_runs([experiment.experiment_id])
-    kept = next(item for item in found if item.info.run_name == run.name)
+    runs = client.search_runs([experiment.experiment_id])
+    kept = next(item for item in runs if item.info.run_name == run.name)
     assert kept.info.status == "FINISHED"
     assert kept.data.params["strategy"] == "mirrored"
     expected = segment_metrics(strategy_profiles.load(run))

@@ -58,12 +58,12 @@ Numbers = dict[tuple[str, int], tuple[float, str]]
 
 def gauges(request: ExportMetricsServiceRequest) -> Numbers:
     """The numbers that a collector or its backend got."""
-    found = {}
+    points = {}
     for metric in request.resource_metrics[0].scope_metrics[0].metrics:
         for point in metric.gauge.data_points:
             labels = {item.key: item.value for item in point.attributes}
-            found[metric.name, labels["segment"].int_value] = (point.as_double, metric.unit)
-    return found
+            points[metric.name, labels["segment"].int_value] = (point.as_double, metric.unit)
+    return points
 
 
 def numbers_of_run(run: Path) -> Numbers:

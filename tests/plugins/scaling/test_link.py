@@ -61,9 +61,9 @@ def test_a_saved_link_is_read_as_it_was(name: str) -> None:
 
 
 def test_any_text_survives_saving(tmp_path: Path) -> None:
-    told = 'a "quoted" \\ name\n\x7f\x01 of ünïcode 😀'
+    text = 'a "quoted" \\ name\n\x7f\x01 of ünïcode 😀'
     link = Link(
-        name=told, bandwidth_gbps=1e16, bandwidth_source=told, latency_us=0.5, latency_source=told
+        name=text, bandwidth_gbps=1e16, bandwidth_source=text, latency_us=0.5, latency_source=text
     )
     path = tmp_path / "own.toml"
     path.write_text(text_of_link(link), encoding="utf-8")
@@ -72,8 +72,8 @@ def test_any_text_survives_saving(tmp_path: Path) -> None:
 
 def test_each_wrong_field_has_its_problem() -> None:
     values = {"name": "x", "bandwidth_source": "", "latency_us": -1.0, "device_times_as_fast": 2.0}
-    found = link_or_problems(values)
-    assert isinstance(found, dict)
-    assert found.keys() == {"bandwidth_gbps", "bandwidth_source", "latency_us", "device_source"}
-    assert found["bandwidth_gbps"] == found["bandwidth_source"] == "No value is given"
-    assert found["latency_us"] == "It must be at least 0"
+    problems = link_or_problems(values)
+    assert isinstance(problems, dict)
+    assert problems.keys() == {"bandwidth_gbps", "bandwidth_source", "latency_us", "device_source"}
+    assert problems["bandwidth_gbps"] == problems["bandwidth_source"] == "No value is given"
+    assert problems["latency_us"] == "It must be at least 0"

@@ -57,8 +57,8 @@ def test_json_has_every_figure(runs: list[str], capsys: Captured) -> None:
 
 
 def test_a_described_link_and_another_algorithm(runs: list[str], capsys: Captured) -> None:
-    asked = ["--link", "ethernet-25g", "--algorithm", "tree", "--replicas", "8"]
-    assert main(["predict", *runs, *asked]) == 0
+    arguments = ["--link", "ethernet-25g", "--algorithm", "tree", "--replicas", "8"]
+    assert main(["predict", *runs, *arguments]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "by tree over 25 Gigabit Ethernet" in text
     assert "Its latency is not described" in text

@@ -139,7 +139,7 @@ def test_another_batch_needs_runs_of_two_batches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "asked", "problem"),
+    ("runs", "numbers", "problem"),
     [
         ([1], [4], "one replica, so no all-reduce was recorded"),
         ([], [4], "No run to predict from"),
@@ -148,10 +148,10 @@ def test_another_batch_needs_runs_of_two_batches() -> None:
     ],
 )
 def test_what_cannot_be_predicted_is_refused(
-    runs: list[int], asked: list[int], problem: str
+    runs: list[int], numbers: list[int], problem: str
 ) -> None:
     with pytest.raises(PredictionError, match=problem):
-        predict_from([recorded(num) for num in runs], asked)
+        predict_from([recorded(num) for num in runs], numbers)
 
 
 def cluster(tmp_path: Path, num: int, **options: Any) -> strategy_profiles.Profile:
@@ -201,7 +201,7 @@ def test_runs_on_as_many_replicas_are_pooled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "asked", "problem"),
+    ("options", "wanted", "problem"),
     [
         ({}, {}, "which only a replay predicts: The graph of segment 0 is missing"),
         ({}, {"link": LINK}, "another link, algorithm or batch"),
@@ -210,8 +210,8 @@ def test_runs_on_as_many_replicas_are_pooled() -> None:
     ],
 )
 def test_replicas_that_share_cores_need_a_replay(
-    tmp_path: Path, options: dict[str, Any], asked: dict[str, Any], problem: str
+    tmp_path: Path, options: dict[str, Any], wanted: dict[str, Any], problem: str
 ) -> None:
     run = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, **options))
     with pytest.raises(PredictionError, match=problem):
-        predict_scaling([run], [4], **asked)
+        predict_scaling([run], [4], **wanted)

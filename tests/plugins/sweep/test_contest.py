@@ -72,11 +72,11 @@ def test_equal_configurations_are_separated_in_at_most_one_of_twenty_sweeps(spre
 
 
 def test_a_true_difference_of_ten_per_cent_is_found() -> None:
-    found = 0
+    num_right = 0
     for seed in range(50):
         sweep = played(made_sweep(3), rates(100.0, 110, 100, spread=0.02, seed=seed))
-        found += sweep_progress(sweep).left == (1,)
-    assert found >= 45
+        num_right += sweep_progress(sweep).left == (1,)
+    assert num_right >= 45
 
 
 def test_a_failed_configuration_stops_with_its_reason_and_the_others_go_on() -> None:

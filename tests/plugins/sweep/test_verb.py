@@ -97,8 +97,8 @@ def test_combinations_that_one_reason_leaves_out_are_one_line(
 
 
 def test_the_recipe_compares_both_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = [*ASKED, "--recipe", "fit-or-loop", "--runs", str(tmp_path), "--dry-run"]
-    assert main(asked) == 0
+    argv = [*ASKED, "--recipe", "fit-or-loop", "--runs", str(tmp_path), "--dry-run"]
+    assert main(argv) == 0
     assert "2 configurations: loop custom, loop fit" in capsys.readouterr().err
 
 

@@ -134,19 +134,19 @@ def test_who_has_no_token_of_the_lab_gets_none_from_tensorboard(
     tab = open_tab(page, board, "models/resnet/delayed")
     with page.expect_popup() as popup:
         tab.get_by_role("link", name="Open in the lab").click()
-    asked = popup.value
-    asked.get_by_label("Token").fill(lab_access.TOKEN)
-    asked.get_by_role("button", name="Open the lab").click()
-    asked.wait_for_url(f"{lab.url}/overview?run=delayed")
+    lab_page = popup.value
+    lab_page.get_by_label("Token").fill(lab_access.TOKEN)
+    lab_page.get_by_role("button", name="Open the lab").click()
+    lab_page.wait_for_url(f"{lab.url}/overview?run=delayed")
 
 
 def test_a_browser_on_another_machine_gets_the_address_and_no_link(
     board: str, lab: ServerProcess, page: Page
 ) -> None:
-    here = board.removesuffix(PREFIX)
+    origin = board.removesuffix(PREFIX)
     page.route(
         f"{REMOTE}/**",
-        lambda it: it.fulfill(response=it.fetch(url=it.request.url.replace(REMOTE, here))),
+        lambda it: it.fulfill(response=it.fetch(url=it.request.url.replace(REMOTE, origin))),
     )
     tab = open_tab(page, f"{REMOTE}{PREFIX}", "models/resnet/delayed")
     expect(tab.get_by_text("on TensorBoard's machine")).to_contain_text(lab.url)

@@ -64,6 +64,6 @@ def test_pipes_devices_and_loops_in_a_log_directory_are_no_runs(tmp_path: Path) 
         folder.mkdir()
         (folder / "run.json").symlink_to(made[name])
     with no_hang("log directory"):
-        found = LoggedRuns(run.parent).find()
-    assert "one" in found
-    assert all(entry.is_damaged for name, entry in found.items() if name != "one")
+        logged = LoggedRuns(run.parent).find()
+    assert "one" in logged
+    assert all(entry.is_damaged for name, entry in logged.items() if name != "one")

@@ -341,12 +341,14 @@ def test_python_that_checks_every_op_comes_after_the_checks(effect: str, tmp_pat
     calls = ILL[effect]
     check = cause("debugging-op", "DebugNumericSummaryV2", 0.2, device=DEVICE, count=60)
     one = cause("debugging-op", "CheckNumerics", 0.2, device=DEVICE, count=60)
-    told = []
+    advised = []
     few = cause("debugging-op", "DebugNumericSummaryV2", 0.2, device=DEVICE, count=2)
     for name, added in (("every", check), ("one", one), ("few", few)):
         options = {**calls, "causes": [*calls["causes"], *added["causes"]]}
-        told.append(found(facts_of(write_run(tmp_path / name, replicas=2, steps=300, **options))))
-    every, some, rare = told
+        advised.append(
+            found(facts_of(write_run(tmp_path / name, replicas=2, steps=300, **options)))
+        )
+    every, some, rare = advised
     assert every[effect].caused_by == "debugging-ops"
     assert list(every).index("debugging-ops") < list(every).index(effect)
     assert every["debugging-ops"].cost is not None

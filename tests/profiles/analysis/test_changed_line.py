@@ -96,8 +96,8 @@ def test_page_report_terminal_and_json_say_the_same_change(
     said = ("train.py:3", "- data = source.batch(32)",
             "+ data = source.batch(32).prefetch(tf.data.AUTOTUNE)")  # fmt: skip
     summary = strategy_profiles.load(run).summary()
-    (found,) = (f for f in summary["segments"][0]["findings"] if f["key"] == "input-bound")
-    assert tuple(found["change"]["difference"].splitlines()) == said
+    (finding,) = (f for f in summary["segments"][0]["findings"] if f["key"] == "input-bound")
+    assert tuple(finding["change"]["difference"].splitlines()) == said
     assert main(["summary", str(run)]) == 0
     printed = capsys.readouterr().out
     write(strategy_profiles.load(run), "html", tmp_path / "report.html")

@@ -132,16 +132,16 @@ def test_captures_without_an_op_of_a_replica_are_not_called_missing(tmp_path: Pa
     traffic = communication(profile, profile.segments[0])
     assert traffic.reason == "its captures hold no op of a replica's graph"
     facts = gather_facts(profile, profile.segments[0])
-    told = {item.key: item.note for item in key_numbers(facts)}
-    assert {told[key] for key in ("exposed", "traffic", "busbw")} == {traffic.reason}
+    notes = {item.key: item.note for item in key_numbers(facts)}
+    assert {notes[key] for key in ("exposed", "traffic", "busbw")} == {traffic.reason}
 
 
 def test_communication_after_compute_is_all_exposed(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=40, noise=0.0, transfer_ms=3.0)
     profile = strategy_profiles.load(run)
-    for found in overlaps(profile, 0):
-        assert found.exposed_ms == pytest.approx(3.0, abs=0.01)
-        assert found.overlap == pytest.approx(0.0, abs=0.001)
+    for overlap in overlaps(profile, 0):
+        assert overlap.exposed_ms == pytest.approx(3.0, abs=0.01)
+        assert overlap.overlap == pytest.approx(0.0, abs=0.001)
 
 
 def test_calls_in_flight_together_are_waited_for_once() -> None:
@@ -197,8 +197,8 @@ def test_collectives_without_a_name_are_one_kind_and_kinds_are_in_order() -> Non
         pa.Table.from_pylist(rows, schema=TABLES["collectives"]),
         pa.Table.from_pylist(captured, schema=TABLES["replica_steps"]),
     )
-    found = [(use.op, use.group_size, use.per_step) for use in uses]
-    assert found == [
+    calls = [(use.op, use.group_size, use.per_step) for use in uses]
+    assert calls == [
         ("all-reduce", 2, 1.0),
         ("all-reduce", 4, 1.0),
         ("send", 2, 1.0),

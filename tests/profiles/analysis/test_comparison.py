@@ -78,12 +78,12 @@ def test_the_answer_has_the_throughput_if_the_batches_differ(tmp_path: Path) -> 
 
 
 def test_another_tensorflow_or_number_of_cpus_is_a_warning(tmp_path: Path) -> None:
-    here = write_run(tmp_path / "here", steps=30, windows=0)
+    local = write_run(tmp_path / "here", steps=30, windows=0)
     same = write_run(tmp_path / "same", steps=30, windows=0, seed=1)
-    assert not any("different" in said for said in warnings_of(here, same))
+    assert not any("different" in said for said in warnings_of(local, same))
     change_environment(same, lambda environment: environment | {"tensorflow": "2.20.0"})
     assert "The runs have different versions of TensorFlow (2.21.0 and 2.20.0)." in warnings_of(
-        here, same
+        local, same
     )
     change_environment(
         same,
@@ -91,11 +91,11 @@ def test_another_tensorflow_or_number_of_cpus_is_a_warning(tmp_path: Path) -> No
             environment | {"tensorflow": "", "host": environment["host"] | {"cpus": None}}
         ),
     )
-    assert not any("different" in said for said in warnings_of(here, same)), "it is not known"
+    assert not any("different" in said for said in warnings_of(local, same)), "it is not known"
     change_environment(
         same, lambda environment: environment | {"host": environment["host"] | {"cpus": 64}}
     )
-    (said,) = (said for said in warnings_of(here, same) if "machines" in said)
+    (said,) = (said for said in warnings_of(local, same) if "machines" in said)
     assert said.endswith("and synthetic (64 CPUs)).")
 
 
@@ -203,10 +203,10 @@ def test_as_many_runs_as_needed_find_that_difference() -> None:
 
 
 def test_spread_is_pooled_over_specs_of_different_speed() -> None:
-    found = spread_of([[10.0, 10.1, 10.2], [50.0, 50.5, 51.0], [7.0]])
-    assert found is not None
-    assert found.spread == pytest.approx(0.01, rel=0.02)
-    assert (found.freedom, found.num_runs) == (4, 6)
+    spread = spread_of([[10.0, 10.1, 10.2], [50.0, 50.5, 51.0], [7.0]])
+    assert spread is not None
+    assert spread.spread == pytest.approx(0.01, rel=0.02)
+    assert (spread.freedom, spread.num_runs) == (4, 6)
     assert spread_of([[10.0, 10.1], [7.0]]) is None
 
 
@@ -322,8 +322,8 @@ def test_longer_runs_are_advised_where_the_runs_are_short(
         strategy_profiles.load(write_run(tmp_path / name, steps=61, windows=0, step_ms=step_ms))
         for name in "ab"
     ]
-    told = " ".join(remarks(compare_runs(*pair)))
-    assert ("Record longer runs first" in told) == advised
+    remarks_text = " ".join(remarks(compare_runs(*pair)))
+    assert ("Record longer runs first" in remarks_text) == advised
 
 
 def test_runs_of_other_programs_are_repeated_by_their_own_command(tmp_path: Path) -> None:
@@ -333,10 +333,10 @@ def test_runs_of_other_programs_are_repeated_by_their_own_command(tmp_path: Path
     compared = compare_runs(a, b)
     assert "strategy-lab run A.yaml --interleave" in " ".join(remarks(compared))
     traced = replace(compared, a=tuple(replace(run, spec=None) for run in compared.a))
-    told = " ".join(remarks(traced))
-    assert "strategy-lab trace -o A-1 program.py" in told
-    assert "--interleave" not in told
-    assert "--steps" not in told
+    remarks_text = " ".join(remarks(traced))
+    assert "strategy-lab trace -o A-1 program.py" in remarks_text
+    assert "--interleave" not in remarks_text
+    assert "--steps" not in remarks_text
 
 
 def test_repetitions_that_differ_little_need_no_longer_runs(tmp_path: Path) -> None:

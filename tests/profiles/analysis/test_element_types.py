@@ -153,11 +153,13 @@ def test_only_a_tenth_of_a_step_or_more_is_a_finding(
     wall = facts.breakdown.mean_ms("wall")
     assert wall is not None
     ran = ComputedIn(share * wall, "MatMul", "dense/" * 30 + "MatMul", 1.0, 1)
-    told = [each for each in findings(replace(facts, float64=ran)) if each.key == "float64"]
-    assert bool(told) == is_told
-    if told:
-        assert told[0].cost is not None
+    float64_findings = [
+        each for each in findings(replace(facts, float64=ran)) if each.key == "float64"
+    ]
+    assert bool(float64_findings) == is_told
+    if float64_findings:
+        assert float64_findings[0].cost is not None
         steps = facts.account.row("loop/steps")
-        assert told[0].cost.share == pytest.approx(share * facts.account.share(steps))
-        assert "is spent in ops that compute in float64" in told[0].sentence
-        assert len(told[0].sentence) < 250, "a long name is cut"
+        assert float64_findings[0].cost.share == pytest.approx(share * facts.account.share(steps))
+        assert "is spent in ops that compute in float64" in float64_findings[0].sentence
+        assert len(float64_findings[0].sentence) < 250, "a long name is cut"

@@ -47,15 +47,19 @@ def test_an_epochs_end_is_no_other_gap(tmp_path: Path) -> None:
 
 
 def test_the_summary_has_the_ends_or_why_there_are_none(tmp_path: Path) -> None:
-    found = []
+    summaries = []
     for name, ends in (("a", []), ("b", _ends(500.0, 700.0))):
         run = write_run(tmp_path / name, replicas=2, steps=STEPS, windows=0, epoch_ends=ends)
-        found.append(strategy_profiles.load(run).summary()["segments"][0]["epoch_ends"])
-    assert found[0]["count"] == 0
-    assert found[0]["total_ms"] is None
-    assert "no end of an epoch" in found[0]["total_ms_reason"]
-    assert (found[1]["count"], found[1]["total_ms"], found[1]["median_ms"]) == (2, 1200, 600)
-    assert "one of the callbacks" in found[1]["callbacks_ms_reason"]
+        summaries.append(strategy_profiles.load(run).summary()["segments"][0]["epoch_ends"])
+    assert summaries[0]["count"] == 0
+    assert summaries[0]["total_ms"] is None
+    assert "no end of an epoch" in summaries[0]["total_ms_reason"]
+    assert (summaries[1]["count"], summaries[1]["total_ms"], summaries[1]["median_ms"]) == (
+        2,
+        1200,
+        600,
+    )
+    assert "one of the callbacks" in summaries[1]["callbacks_ms_reason"]
 
 
 def test_the_timeline_has_them_between_its_steps(tmp_path: Path) -> None:

@@ -309,9 +309,9 @@ def test_each_callback_costs_its_own_row(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=300, gaps=sorted(gaps, key=lambda g: g[0]))
     profile = strategy_profiles.load(run)
     facts = gather_facts(profile, profile.segments[0])
-    told = findings(facts)[0]
-    assert told.cost is not None
-    assert told.cost.share == pytest.approx(
+    finding = findings(facts)[0]
+    assert finding.cost is not None
+    assert finding.cost.share == pytest.approx(
         facts.account.share(facts.account.row("loop/between/callback:A")), rel=0.01
     )
 

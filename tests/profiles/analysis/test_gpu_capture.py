@@ -55,8 +55,8 @@ def test_the_step_from_sync_to_sync_is_shown_with_the_median(tmp_path: Path) -> 
     profile, segment = _opened(tmp_path / "run", marks=False, **fields)
     assert step_times(profile, segment.segment).synced_ms == 50
     facts = gather_facts(profile, segment)
-    found = {number.key: number for number in key_numbers(facts)}["step_time"]
-    assert found.note.endswith("mean from sync to sync: 50.0 ms")
+    step_time = {number.key: number for number in key_numbers(facts)}["step_time"]
+    assert step_time.note.endswith("mean from sync to sync: 50.0 ms")
 
 
 def test_what_a_gpu_idles_until_its_kernels_are_launched_is_a_part_of_idle(tmp_path: Path) -> None:

@@ -76,10 +76,10 @@ def test_a_step_that_waits_for_tf_distribute_blames_no_stage_of_the_program(
         rows = pq.read_table(file).to_pylist()
         rows += [row | new for row in rows for new in added]
         pq.write_table(pa.Table.from_pylist(rows, schema=TABLES["input_stages"]), file)
-    found = input_stages(strategy_profiles.load(run), 0)
-    assert found.limiting is not None
-    assert found.limiting.name == "Map"
-    assert found.sentence.startswith(
+    input_path = input_stages(strategy_profiles.load(run), 0)
+    assert input_path.limiting is not None
+    assert input_path.limiting.name == "Map"
+    assert input_path.sentence.startswith(
         "A step waits 16.0 ms while tf.distribute hands batches to devices (mean of 4 captured "
         "steps). Of the program's own stages, it waits longest for Map: 0.500 ms."
         if is_distributed
@@ -114,9 +114,9 @@ def test_converting_the_recorded_capture_again_gives_the_same_rows() -> None:
 
 
 def test_a_run_without_stages_says_so() -> None:
-    found = input_stages(strategy_profiles.load(RUN.parent / "captured_step"), 0)
-    assert found.stages == ()
-    assert found.sentence.startswith("The stages of the input are not known: no captured step")
+    input_path = input_stages(strategy_profiles.load(RUN.parent / "captured_step"), 0)
+    assert input_path.stages == ()
+    assert input_path.sentence.startswith("The stages of the input are not known: no captured step")
 
 
 class TestHandDrawnCapture:

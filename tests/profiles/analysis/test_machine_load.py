@@ -43,10 +43,10 @@ def test_a_run_without_samples_has_no_load(run: Path) -> None:
 def test_other_programs_used_what_the_processes_of_the_run_did_not(run: Path) -> None:
     for second in (2.5, 3.5, 4.5):
         sampled(run, second, 3.9, 1.5, 1.0)
-    found = load_of(run)
-    assert found is not None
-    assert found == MachineLoad(3, 4, pytest.approx(2.5), pytest.approx(1.4), pytest.approx(0.2))
-    assert found.is_full
+    load = load_of(run)
+    assert load is not None
+    assert load == MachineLoad(3, 4, pytest.approx(2.5), pytest.approx(1.4), pytest.approx(0.2))
+    assert load.is_full
 
 
 def test_samples_of_the_first_step_and_after_the_last_one_are_left_out(run: Path) -> None:
@@ -58,9 +58,9 @@ def test_samples_of_the_first_step_and_after_the_last_one_are_left_out(run: Path
 def test_the_host_with_the_most_other_load_counts(run: Path) -> None:
     sampled(run, 3.0, 1.0, 1.0)
     sampled(run, 3.1, 4.0, 1.0, launcher=1)
-    found = load_of(run)
-    assert found is not None
-    assert found.other_cores == pytest.approx(3.0)
+    load = load_of(run)
+    assert load is not None
+    assert load.other_cores == pytest.approx(3.0)
 
 
 def test_steps_that_vary_are_explained_by_what_was_sampled(tmp_path: Path) -> None:

@@ -79,14 +79,14 @@ class TestRecordedStep:
         assert first.wait_ms > 10 > first.time_ms
 
     def test_transfers_have_blocks_bytes_and_devices(self, picture: ModelPicture) -> None:
-        found = {
+        moves = {
             (picture.blocks[move.source].part, picture.blocks[move.target].part): move
             for move in picture.moves
         }
-        gathered = found["reduce", "reduce"]
+        gathered = moves["reduce", "reduce"]
         assert (gathered.bytes, gathered.num_sends, len(gathered.pairs)) == (24.0, 3.0, 3)
         assert {receiver[-5:] for _, receiver, _ in gathered.pairs} == {"CPU:0"}
-        spread = found["loss", "optimizer"]
+        spread = moves["loss", "optimizer"]
         assert {receiver[-5:] for _, receiver, _ in spread.pairs} == {"CPU:1", "CPU:2", "CPU:3"}
 
     def test_times_are_those_of_the_spans(self, picture: ModelPicture) -> None:
@@ -263,7 +263,7 @@ def test_a_model_over_two_devices_is_in_the_order_of_its_data() -> None:
     received = add("model/z/MatMul/_2", "_Recv", "CPU:0", sent)
     second = add("model/a/MatMul", "MatMul", "CPU:0", received)
     add("gradient_tape/model/a/MatMul", "MatMul", "CPU:0", second)
-    found = find_blocks(nodes)
-    assert found.layers == ("z", "a")
-    assert found.block[sent] == ("forward", "z")
-    assert found.block[received] == ("forward", "a")
+    blocks = find_blocks(nodes)
+    assert blocks.layers == ("z", "a")
+    assert blocks.block[sent] == ("forward", "z")
+    assert blocks.block[received] == ("forward", "a")

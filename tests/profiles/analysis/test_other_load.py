@@ -37,9 +37,9 @@ def load(other: float, stolen: float = 0.0) -> MachineLoad:
 def test_a_clear_difference_between_the_sides_is_a_warning(
     a: list[MachineLoad | None], b: list[MachineLoad | None], begins: str | None
 ) -> None:
-    found = busier_for_one_side(a, b)
-    assert (found is None) == (begins is None)
-    assert (found or "").startswith(begins or "")
+    busier = busier_for_one_side(a, b)
+    assert (busier is None) == (begins is None)
+    assert (busier or "").startswith(begins or "")
 
 
 def test_two_runs_with_samples_are_compared_with_the_warning(tmp_path: Path) -> None:

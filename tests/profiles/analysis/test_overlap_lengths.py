@@ -63,11 +63,11 @@ def test_lengths_are_those_of_sets_of_moments(tmp_path: Path, spans: list[Span])
     window = tmp_path / "worker-0-0" / "window-000000"
     window.mkdir(parents=True, exist_ok=True)
     pq.write_table(table(spans, 3, 1), window / "spans.parquet")
-    (found,) = overlaps(strategy_profiles.load(tmp_path), 0)
+    (overlap,) = overlaps(strategy_profiles.load(tmp_path), 0)
     comm, compute = moments(spans, *COMMUNICATION), moments(spans, "compute")
-    assert found.communication_ms * 1e6 == pytest.approx(len(comm))
-    assert found.exposed_ms * 1e6 == pytest.approx(len(comm - compute))
-    assert found.overlap == (pytest.approx(len(comm & compute) / len(comm)) if comm else None)
+    assert overlap.communication_ms * 1e6 == pytest.approx(len(comm))
+    assert overlap.exposed_ms * 1e6 == pytest.approx(len(comm - compute))
+    assert overlap.overlap == (pytest.approx(len(comm & compute) / len(comm)) if comm else None)
 
 
 @pytest.mark.slow
@@ -77,12 +77,12 @@ def test_each_step_and_replica_has_lengths_of_its_own(
     by_pair: dict[tuple[int, int], list[Span]],
 ) -> None:
     parts = [table(spans, *pair) for pair, spans in by_pair.items()]
-    found = np.stack(exposed_communication(pa.concat_tables(parts).unify_dictionaries()), 1)
+    lengths = np.stack(exposed_communication(pa.concat_tables(parts).unify_dictionaries()), 1)
     expected = []
     for pair, spans in sorted(by_pair.items()):
         comm, compute = moments(spans, *COMMUNICATION), moments(spans, "compute")
         expected.append([*pair, len(comm), len(comm - compute)])
-    assert found.tolist() == expected
+    assert lengths.tolist() == expected
 
 
 def test_runs_of_earlier_versions_have_the_same_overlap_from_their_spans(tmp_path: Path) -> None:

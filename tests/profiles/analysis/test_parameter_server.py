@@ -26,9 +26,9 @@ def answer(folder: Path) -> ParameterServing:
 
 
 def test_each_workers_steps_are_shown_by_phase(tmp_path: Path) -> None:
-    found = answer(write_served_run(tmp_path / "run"))
-    assert found.reason is None
-    for worker, count in zip(found.workers, (40, 16), strict=True):
+    serving = answer(write_served_run(tmp_path / "run"))
+    assert serving.reason is None
+    for worker, count in zip(serving.workers, (40, 16), strict=True):
         parts = PARTS_MS[worker.worker]
         assert worker.num_steps == count
         known = worker.phases_ms
@@ -77,21 +77,21 @@ def test_a_lost_and_restarted_worker_is_shown_with_both_times(tmp_path: Path) ->
 
 def test_a_step_of_the_workloads_own_has_no_parts(tmp_path: Path) -> None:
     folder = write_served_run(tmp_path / "run", own_step=True)
-    found = answer(folder)
-    assert all(worker.phases_ms["pull"] is None for worker in found.workers)
-    assert [worker.wall_ms for worker in found.workers] == [pytest.approx(10), pytest.approx(30)]
-    assert found.servers[0].pull_bytes is None
+    serving = answer(folder)
+    assert all(worker.phases_ms["pull"] is None for worker in serving.workers)
+    assert [worker.wall_ms for worker in serving.workers] == [pytest.approx(10), pytest.approx(30)]
+    assert serving.servers[0].pull_bytes is None
     profile = strategy_profiles.load(folder)
     assert step_breakdown(profile, profile.segments[0]).reason is not None
     assert any(text.startswith("step") for text in lay_out(profile).ops)
 
 
 def test_without_a_common_clock_nothing_is_said_of_the_queue(tmp_path: Path) -> None:
-    found = answer(write_served_run(tmp_path / "run", hosts=("here", "there", "there")))
-    assert found.moments is None
-    assert found.moments_reason == "the workers' clocks cannot be compared"
-    assert all(worker.queue_ms is None for worker in found.workers)
-    assert all(worker.wall_ms is not None for worker in found.workers)
+    serving = answer(write_served_run(tmp_path / "run", hosts=("here", "there", "there")))
+    assert serving.moments is None
+    assert serving.moments_reason == "the workers' clocks cannot be compared"
+    assert all(worker.queue_ms is None for worker in serving.workers)
+    assert all(worker.wall_ms is not None for worker in serving.workers)
 
 
 def test_a_workers_step_is_broken_down_into_phases_that_add_up(tmp_path: Path) -> None:
@@ -147,5 +147,5 @@ def test_damaged_records_are_left_out_and_noted(tmp_path: Path) -> None:
 
 
 def test_other_strategies_have_none_and_say_so(tmp_path: Path) -> None:
-    found = answer(write_run(tmp_path / "plain", steps=20))
-    assert found.reason == "mirrored has no parameter servers"
+    serving = answer(write_run(tmp_path / "plain", steps=20))
+    assert serving.reason == "mirrored has no parameter servers"

@@ -32,22 +32,22 @@ def keys_without_reason(document: Any, path: str = "") -> list[str]:
         ]
     if not isinstance(document, dict):
         return []
-    found = []
+    missing_keys = []
     for key, value in document.items():
         if value is None and f"{key}_reason" not in document:
-            found.append(f"{path}.{key}".lstrip("."))
-        found += keys_without_reason(value, f"{path}.{key}")
-    return found
+            missing_keys.append(f"{path}.{key}".lstrip("."))
+        missing_keys += keys_without_reason(value, f"{path}.{key}")
+    return missing_keys
 
 
 def test_a_note_says_which_segment_has_the_graph_of_a_first_trace(tmp_path: Path) -> None:
     again = [{"step": step, "function": "train_step", "num_traces": 1} for step in (7, 9)]
     run = write_run(tmp_path / "run", steps=40, segments=[{"retraced": again}, {}])
-    told = (
+    note = (
         "Graph, placement and sizes of collectives of segment 0 are of the first trace. "
         "train_step was traced again in 2 steps, first in step 7."
     )
-    assert strategy_profiles.load(run).summary()["notes"] == [{"level": "info", "message": told}]
+    assert strategy_profiles.load(run).summary()["notes"] == [{"level": "info", "message": note}]
     bare = write_run(tmp_path / "bare", steps=40, retraced=again, placement=False)
     assert strategy_profiles.load(bare).summary()["notes"] == []
 
@@ -176,16 +176,16 @@ def test_the_text_of_a_run_without_an_environment_does_not_guess_it(tmp_path: Pa
     run = write_run(tmp_path / "run", steps=20)
     profile = strategy_profiles.load(run)
     summary = profile.summary()
-    shown: dict[bool, str] = {}
+    texts: dict[bool, str] = {}
     for is_known in (True, False):
         out = io.StringIO()
         if not is_known:
             summary["environment"] |= {"tensorflow": None, "host": None}
         print_summary(profile, summary, Console(file=out, width=120))
-        shown[is_known] = out.getvalue()
-    assert "TensorFlow 2.21.0, 2 CPU cores\n" in shown[True]
-    assert "TensorFlow" not in shown[False].partition("Segment 0")[0]
-    assert "CPU core" not in shown[False].partition("Segment 0")[0]
+        texts[is_known] = out.getvalue()
+    assert "TensorFlow 2.21.0, 2 CPU cores\n" in texts[True]
+    assert "TensorFlow" not in texts[False].partition("Segment 0")[0]
+    assert "CPU core" not in texts[False].partition("Segment 0")[0]
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,8 @@ def test_what_was_found_is_in_the_summary(tmp_path: Path) -> None:
         "lookup_ms": 1.5,
         "lowering_ms": 20.0,
     }
-    (found,) = tpu_check(profile, profile.segments[0]).of("refused")
-    assert (found.op, found.where) == ("Fill", "/home/me/model.py:12")
+    (finding,) = tpu_check(profile, profile.segments[0]).of("refused")
+    assert (finding.op, finding.where) == ("Fill", "/home/me/model.py:12")
 
 
 @pytest.mark.parametrize("damage", [{"outcome": "odd"}, {"op": 3}, {"advice": None}])

@@ -37,11 +37,11 @@ def test_a_measured_clock_is_shown_and_confirmed_by_the_collectives(tmp_path: Pa
 def test_collectives_tell_when_a_clock_is_wrong(tmp_path: Path) -> None:
     # Named the same host, so taken for the same clock, which it is not; nothing was measured.
     profile = load(tmp_path, hosts=("a", "a"), clock_measured=False)
-    found = worker_clocks(profile)[1]
-    assert found.source == "same host"
-    assert found.check is not None
-    assert not found.check.is_consistent
-    assert found.check.common_end_ms == pytest.approx(50, abs=1)
+    worker_clock = worker_clocks(profile)[1]
+    assert worker_clock.source == "same host"
+    assert worker_clock.check is not None
+    assert not worker_clock.check.is_consistent
+    assert worker_clock.check.common_end_ms == pytest.approx(50, abs=1)
 
 
 @pytest.mark.parametrize(("every", "is_consistent"), [(15, True), (2, False)])
@@ -63,9 +63,9 @@ def test_an_unknown_clock_has_a_reason_and_no_number(tmp_path: Path) -> None:
     clock = worker_clocks(profile)[1]
     assert (clock.source, clock.offset_ms, clock.uncertainty_ms, clock.check) == (None,) * 4
     assert "exchanged no messages" in clock.sentence
-    told = profile.summary()["clocks"][1]
-    assert told["offset_ms"] is None
-    assert told["offset_ms_reason"] == "it exchanged no messages with the reference worker"
+    summary = profile.summary()["clocks"][1]
+    assert summary["offset_ms"] is None
+    assert summary["offset_ms_reason"] == "it exchanged no messages with the reference worker"
 
 
 @pytest.mark.parametrize("late", [0, 1, 2, 3])

@@ -31,8 +31,8 @@ from tests.synthetic import write_run
 def test_only_a_whole_side_with_xla_is_reported(
     a: list[int | None], b: list[int | None], begins: str | None
 ) -> None:
-    found = compiled_on_one_side(a, b)
-    assert (found or "").startswith(begins or "") if begins else found is None
+    compiled = compiled_on_one_side(a, b)
+    assert (compiled or "").startswith(begins or "") if begins else compiled is None
 
 
 def run_of(folder: Path, num_compiled: int) -> strategy_profiles.Profile:

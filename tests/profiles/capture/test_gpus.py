@@ -57,9 +57,9 @@ def test_each_phase_of_each_gpu_is_what_ran(case: str) -> None:
     assert len(rows) == cards.num * cards.steps
     truth = cards.truth()
     for row in rows:
-        found = {name: row[f"{name}_ms"] for name in NUMBERS}
+        numbers = {name: row[f"{name}_ms"] for name in NUMBERS}
         expected = truth[row["step"]][row["replica"]]
-        assert found == pytest.approx(expected, rel=0.01, abs=0.02), row
+        assert numbers == pytest.approx(expected, rel=0.01, abs=0.02), row
         assert row["clock"] == "device"
         assert row["device"] == cards.devices[row["replica"]]
 
@@ -68,11 +68,11 @@ def test_each_phase_of_each_gpu_is_what_ran(case: str) -> None:
 def test_a_collective_lasts_as_long_as_its_nccl_kernel(is_ahead: bool) -> None:
     rows = _tables(Cards(late_ms=LATE, is_ahead=is_ahead))["collectives"]
     of_step = [row for row in rows if row["step"] == 1]
-    found = {
+    numbers = {
         (row["name"], row["replica"]): (round(row["wait_ms"], 2), round(row["transfer_ms"], 2))
         for row in of_step
     }
-    assert found == {
+    assert numbers == {
         ("Adam/CollectiveReduceV2_0_0", 0): (20, 4),
         ("Adam/CollectiveReduceV2_0_1", 1): (0, 4),
         ("Adam/CollectiveReduceV2_1_0", 0): (6, 6),
@@ -125,8 +125,8 @@ def test_a_sum_on_one_gpu_is_an_all_reduce_with_its_copies() -> None:
     assert waits == {0: ("all-reduce", 20.0, "derived"), 1: ("all-reduce", 0.0, "derived")}
     copies = [row for row in tables["transfers"] if row["step"] == 0]
     between = [row for row in copies if "GPU" in row["send_device"]]
-    found = {(row["tensor"], round(row["duration_ms"], 2)) for row in between}
-    assert found == {("replica_1/grad/MatMul_2", 5.0), ("AddN", 5.0)}
+    transfers = {(row["tensor"], round(row["duration_ms"], 2)) for row in between}
+    assert transfers == {("replica_1/grad/MatMul_2", 5.0), ("AddN", 5.0)}
     assert {row["bytes"] for row in between} == {BYTES}
 
 
@@ -215,5 +215,5 @@ def test_instructions_of_a_tpu_core_are_read() -> None:
     data = made_xspace([*cores, host, started(EPOCH_NS)]) + programs
     joined = join(xspace.decode(data), Graph([], devices))
     rows = to_tables(joined, WindowOf(0, 0))["replica_steps"].to_pylist()
-    found = {(row["replica"], row["compute_ms"], row["transfer_ms"]) for row in rows}
-    assert found == {(0, 12.0, 6.0), (1, 12.0, 6.0)}
+    times = {(row["replica"], row["compute_ms"], row["transfer_ms"]) for row in rows}
+    assert times == {(0, 12.0, 6.0), (1, 12.0, 6.0)}

@@ -13,13 +13,13 @@ spans = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=12)
 times = st.lists(st.integers(-5, 70), min_size=1, max_size=12)
 
 
-def _set(found: list[tuple[int, int]]) -> Intervals:
-    columns = np.asarray(found, np.int64).reshape(-1, 2)
+def _set(pairs: list[tuple[int, int]]) -> Intervals:
+    columns = np.asarray(pairs, np.int64).reshape(-1, 2)
     return Intervals.union((columns[:, 0], columns[:, 1]))
 
 
-def _points(found: list[tuple[int, int]]) -> set[int]:
-    return {point for start, end in found for point in range(start, end)}
+def _points(pairs: list[tuple[int, int]]) -> set[int]:
+    return {point for start, end in pairs for point in range(start, end)}
 
 
 @pytest.mark.slow
@@ -29,14 +29,14 @@ def test_lengths_are_counts_of_points(
 ) -> None:
     both = _set(first) | _set(second)
     points = _points(first) | _points(second)
-    found = both.covered_until(np.asarray(at, np.int64))
-    assert found.tolist() == [sum(point < t for point in points) for t in at]
+    covered = both.covered_until(np.asarray(at, np.int64))
+    assert covered.tolist() == [sum(point < t for point in points) for t in at]
     inside = both.contains(np.asarray(at, np.int64))
     assert inside.tolist() == [t in points for t in at]
 
 
 @given(spans)
-def test_a_union_is_sorted_and_disjoint(found: list[tuple[int, int]]) -> None:
-    union = _set(found)
+def test_a_union_is_sorted_and_disjoint(pairs: list[tuple[int, int]]) -> None:
+    union = _set(pairs)
     assert np.all(union.ends > union.starts)
     assert np.all(union.starts[1:] > union.ends[:-1])

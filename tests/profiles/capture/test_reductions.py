@@ -19,8 +19,8 @@ def test_packs_that_are_concatenated_again_are_not_gathered_a_second_time() -> N
         placed.add(f"sum_{pack}", "AddN", low, "split_0", "split_1", f"partial_{pack}", size=half)
     for device in range(4):
         placed.add(f"unpacked_{device}", "ConcatV2", device, "sum_0", "sum_1")
-    found = find_reductions(placed.graph(), lambda _node: True)
-    assert [(item.op, item.bytes) for item in found] == [("all-reduce", half)] * 2
+    reductions = find_reductions(placed.graph(), lambda _node: True)
+    assert [(item.op, item.bytes) for item in reductions] == [("all-reduce", half)] * 2
 
 
 def test_a_concatenation_of_what_the_devices_made_is_a_gather() -> None:

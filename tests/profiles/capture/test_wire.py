@@ -49,5 +49,5 @@ def test_stats_of_all_types_are_stepped_over() -> None:
     wanted = message(4, integer(1, 300) + integer(4, -12))
     zero = message(4, integer(1, 300))
     buffer, begins, ends = _buffer([text + double + wanted, zero, text])
-    found = wire.read_integer_stats(buffer, begins, ends, (300,))
-    assert found[300].tolist() == [-12, 0, -1]
+    stats = wire.read_integer_stats(buffer, begins, ends, (300,))
+    assert stats[300].tolist() == [-12, 0, -1]

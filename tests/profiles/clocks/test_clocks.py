@@ -106,8 +106,8 @@ def test_containers_of_one_kernel_share_its_clock_and_like_names_do_not() -> Non
 
 
 def test_messages_that_contradict_a_host_count_more_than_its_name() -> None:
-    here = {"name": "a"}
-    clocks = clocks_of(worker(0, here), worker(1, here, measured_at(1, 50_000_000)))
+    host = {"name": "a"}
+    clocks = clocks_of(worker(0, host), worker(1, host, measured_at(1, 50_000_000)))
     assert clocks.workers[1].source == "measured"
     assert clocks.workers[1].offset_ns == 50_000_000
 
@@ -152,8 +152,10 @@ def test_no_line_is_wronger_than_it_says(
     at_ns = EPOCH_NS + (at_s * SECOND).astype(np.int64)
     truth = offset_ms * 1e6 + drift * (at_ns - EPOCH_NS)
     within = np.array([limit for _, limit in wrong], np.int64)
-    told = np.rint(truth + np.array([share for share, _ in wrong]) * (within - 1)).astype(np.int64)
-    line = fit_line(at_ns, told, within)
+    offsets_ns = np.rint(truth + np.array([share for share, _ in wrong]) * (within - 1)).astype(
+        np.int64
+    )
+    line = fit_line(at_ns, offsets_ns, within)
     assert np.abs(line.at(at_ns) - truth).max() <= line.uncertainty_ns + 2
     assert line.drift is not None
     assert line.drift_uncertainty is not None

@@ -87,8 +87,8 @@ def test_json_has_the_names_of_ops_as_they_are(
     hostile: Profile, format: str, tmp_path: Path
 ) -> None:
     document = json.loads(write(hostile, format, tmp_path / "file").read_text(encoding="utf-8"))
-    found = set(texts_of(document))
-    assert hostile.table("spans")["name"][0].as_py() in found
+    texts = set(texts_of(document))
+    assert hostile.table("spans")["name"][0].as_py() in texts
 
 
 def texts_of(document: object) -> Iterator[str]:
@@ -124,8 +124,8 @@ def test_a_cell_of_a_markdown_table_is_one_line_of_text(name: str) -> None:
     assert kinds <= {"text", "text_special", "html_inline"}
     markup = {child.content for child in cells[0].children or () if child.type == "html_inline"}
     assert markup <= {"<!-- -->"}
-    shown = "".join(child.content for child in cells[0].children or () if "text" in child.type)
-    assert "".join(shown.split()) == "".join("".join(filter(str.isprintable, name)).split())
+    cell_text = "".join(child.content for child in cells[0].children or () if "text" in child.type)
+    assert "".join(cell_text.split()) == "".join("".join(filter(str.isprintable, name)).split())
 
 
 def test_a_word_after_an_at_sign_names_no_one() -> None:

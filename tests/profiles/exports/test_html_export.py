@@ -191,10 +191,10 @@ def test_ten_thousand_steps_stay_small_and_say_what_was_shortened(tmp_path: Path
 
 
 def test_the_slowest_typical_last_and_first_stretch_are_kept() -> None:
-    found = [
+    stretches = [
         Stretch(0, (i,), 10_000, float(mean)) for i, mean in enumerate([5, 6, 99, 4, 7, 3, 8, 2])
     ]
-    chosen = {item.steps[0] for item in choose(found)}
+    chosen = {item.steps[0] for item in choose(stretches)}
     assert {0, 1, 2, 7} <= chosen
     assert len(chosen) == 6
 
@@ -254,8 +254,8 @@ def _decoded(data: bytes) -> list[int]:
 
 
 def test_stretches_that_fit_are_all_kept() -> None:
-    found = [Stretch(0, (i,), 100, 1.0) for i in range(50)]
-    assert choose(found) == found
+    stretches = [Stretch(0, (i,), 100, 1.0) for i in range(50)]
+    assert choose(stretches) == stretches
 
 
 @pytest.mark.run

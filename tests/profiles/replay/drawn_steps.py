@@ -71,8 +71,8 @@ def drawn_steps(draw: st.DrawFn) -> list[Drawn]:
     """A step of up to twenty nodes, each waiting for any of those before it."""
     size = draw(st.integers(1, 20))
     lengths = draw(st.lists(st.integers(0, 10_000), min_size=size, max_size=size))
-    found = []
+    drawn_ops = []
     for at, length in enumerate(lengths):
         before = draw(st.sets(st.integers(0, at - 1), max_size=3)) if at else set()
-        found.append((float(length), tuple(sorted(before))))
-    return found
+        drawn_ops.append((float(length), tuple(sorted(before))))
+    return drawn_ops

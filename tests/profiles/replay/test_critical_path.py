@@ -54,9 +54,9 @@ def test_using_an_ops_slack_leaves_the_step_as_long(drawn: list[Drawn]) -> None:
 
 
 def test_slowdowns_name_the_late_replica_and_its_delay() -> None:
-    found = slowdowns(replays_of([late_step(number) for number in range(4)]))
+    slowed = slowdowns(replays_of([late_step(number) for number in range(4)]))
     # Each op is of one replica alone, so an ideal one takes half: 5 + 5 + 15 + 1 ms of 47.
-    assert found.whole == pytest.approx(47 / 26)
-    assert found.by_replica[1] == pytest.approx(47 / 26)
-    assert found.by_replica[0] == pytest.approx(27 / 26)
-    assert next(iter(found.by_op)) == "Op3"
+    assert slowed.whole == pytest.approx(47 / 26)
+    assert slowed.by_replica[1] == pytest.approx(47 / 26)
+    assert slowed.by_replica[0] == pytest.approx(27 / 26)
+    assert next(iter(slowed.by_op)) == "Op3"

@@ -126,5 +126,5 @@ def test_a_live_change_of_the_batch_gives_a_second_recorded_batch(
     profile = strategy_profiles.load(tmp_path / "run")
     for segment, other in ((0, 128), (1, 64)):
         opened = replays(profile, segment).recording.segment
-        found = at_other_batches(profile, opened)
-        assert [each.recording.segment.global_batch_size for each in found] == [other]
+        predictions = at_other_batches(profile, opened)
+        assert [each.recording.segment.global_batch_size for each in predictions] == [other]

@@ -214,14 +214,14 @@ def test_a_second_recorded_batch_tells_the_fixed_time(fixed_us: int, other: int)
     known = short_ops()
     usual = other_batch(known, 256)
     edit = fitted(usual, known, at_batch(known, other, fixed_us))
-    found, without = predict(known, [edit]), predict(known, [usual])
+    prediction, without = predict(known, [edit]), predict(known, [usual])
     really_ms = at_batch(known, 256, fixed_us).measured_ms
-    assert abs(found.predicted_ms - really_ms) < 0.6 * abs(without.predicted_ms - really_ms)
-    assert found.least_ms <= really_ms <= found.most_ms
-    assert found.most_ms - found.least_ms < without.most_ms - without.least_ms
+    assert abs(prediction.predicted_ms - really_ms) < 0.6 * abs(without.predicted_ms - really_ms)
+    assert prediction.least_ms <= really_ms <= prediction.most_ms
+    assert prediction.most_ms - prediction.least_ms < without.most_ms - without.least_ms
     assert edit.title.endswith("instead of 64 (from segments 0 and 1)")
     assert without.advice == (RECORD_ANOTHER,)
-    assert found.advice == ()
+    assert prediction.advice == ()
 
 
 @pytest.mark.slow
@@ -237,8 +237,8 @@ def test_the_noise_of_a_second_batch_is_not_extrapolated(
     """Steps of the other segment are up to 9 % off, as those of equal segments are."""
     known = short_ops()
     edit = fitted(other_batch(known, 256), known, at_batch(known, other, fixed_us, 1 + noise))
-    found, really_ms = predict(known, [edit]), at_batch(known, 256, fixed_us).measured_ms
-    assert found.least_ms <= really_ms <= found.most_ms
+    prediction, really_ms = predict(known, [edit]), at_batch(known, 256, fixed_us).measured_ms
+    assert prediction.least_ms <= really_ms <= prediction.most_ms
 
 
 def test_a_second_batch_that_no_fixed_time_explains_changes_nothing(known: Replays) -> None:
@@ -271,9 +271,9 @@ def test_another_rate_of_an_emulated_link_is_a_faster_link(
         profile = strategy_profiles.load(DATA / "captured_step")
         return spec_edits.edit_of(profile, 0, {"network.rate_mbit": 100})
 
-    found = edited({"rate_mbit": 50.0})
-    assert isinstance(found, FasterLink)
-    assert found.times == 2.0
+    edit = edited({"rate_mbit": 50.0})
+    assert isinstance(edit, FasterLink)
+    assert edit.times == 2.0
     assert edited({}) is None
 
 

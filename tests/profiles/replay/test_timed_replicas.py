@@ -45,12 +45,12 @@ def captured() -> Captured:
         one = read_recording(profile, 0)
     rows = read_rows(profile, 0, one.steps)
     ranks = {
-        step: found.set_column(
-            found.schema.get_field_index("group_size"),
+        step: rows_of_step.set_column(
+            rows_of_step.schema.get_field_index("group_size"),
             "group_size",
-            pa.array([5] * found.num_rows, found.schema.field("group_size").type),
+            pa.array([5] * rows_of_step.num_rows, rows_of_step.schema.field("group_size").type),
         )
-        for step, found in rows["collectives"].items()
+        for step, rows_of_step in rows["collectives"].items()
     }
     return one, {**rows, "collectives": ranks}
 
@@ -79,8 +79,8 @@ def of_replica(graph: StepGraph, replica: int) -> dict[str, tuple[float, float]]
 
 
 def test_another_worker_has_a_node_for_each_phase(captured: Captured) -> None:
-    found = of_replica(with_worker(captured, 4, 9), 4)
-    assert found == {
+    times = of_replica(with_worker(captured, 4, 9), 4)
+    assert times == {
         "input": (2, 3),
         "compute": (4, 7),
         "delay": (7, 9),
@@ -119,8 +119,8 @@ def test_workers_on_one_host_share_its_cores(captured: Captured) -> None:
     def demand(do_share_cores: bool) -> Sequence[float]:
         graph = with_worker((replace(recording, do_share_cores=do_share_cores), rows), 4, 9)
         chosen = graph.is_timed & (np.array(graph.nodes.category) == "compute")
-        found: list[float] = graph.nodes.demand[chosen].tolist()
-        return found
+        demands: list[float] = graph.nodes.demand[chosen].tolist()
+        return demands
 
     assert demand(False) == [0.0]
     assert 0 < demand(True)[0] <= recording.cores

@@ -65,9 +65,9 @@ def test_equal_steps_replay_without_error(known: Replays) -> None:
 
 def test_a_step_is_not_replayed_with_its_own_gaps() -> None:
     slow = late_step(5, gap_ns=0.4 * MS)
-    found = replays_of([*(late_step(number) for number in range(5)), slow])
-    assert found.steps[-1].unexplained_ns == pytest.approx(5 * 0.4 * MS)
-    assert found.steps[0].error == pytest.approx(0.0, abs=1e-9)
+    known_steps = replays_of([*(late_step(number) for number in range(5)), slow])
+    assert known_steps.steps[-1].unexplained_ns == pytest.approx(5 * 0.4 * MS)
+    assert known_steps.steps[0].error == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_another_run_may_differ_more_than_the_steps_of_this_one(known: Replays) 
     two_runs = 1.645 * math.sqrt(2) * 0.1
     assert assumed.high_ms == pytest.approx(17 * math.exp(two_runs))
     assert assumed.low_ms == pytest.approx(17 / math.exp(two_runs))
-    told = spread_sentence(assumed).replace("\u00a0", " ")
-    assert "assume that runs of one spec differ by 10 %: fewer than three others" in told
+    sentence = spread_sentence(assumed).replace("\u00a0", " ")
+    assert "assume that runs of one spec differ by 10 %: fewer than three others" in sentence
 
 
 def test_other_runs_of_the_spec_set_the_interval_of_another_run(known: Replays) -> None:
@@ -172,15 +172,15 @@ def test_ops_that_use_no_core_gain_nothing_but_the_delay() -> None:
 
 
 def test_a_gain_is_given_with_its_interval_and_error(known: Replays) -> None:
-    told = gain_sentence(predict(known, [AverageReplica(1)])).replace("\u00a0", " ")
-    assert told.startswith("Without it a captured step takes 17.0 ms instead of 47.0 ms")
-    assert "13.5 to 21.5 ms in another run; replay error 0" in told
+    sentence = gain_sentence(predict(known, [AverageReplica(1)])).replace("\u00a0", " ")
+    assert sentence.startswith("Without it a captured step takes 17.0 ms instead of 47.0 ms")
+    assert "13.5 to 21.5 ms in another run; replay error 0" in sentence
 
 
 def test_a_sentence_says_that_replayed_steps_are_unlike_the_others(known: Replays) -> None:
     prediction = predict(known, [])
-    told = unlike_sentence(prediction, 20.0).replace("\u00a0", " ")
-    assert told.startswith("Steps without a capture take 20.0 ms, the replayed ones 47.0 ms")
+    sentence = unlike_sentence(prediction, 20.0).replace("\u00a0", " ")
+    assert sentence.startswith("Steps without a capture take 20.0 ms, the replayed ones 47.0 ms")
     assert unlike_sentence(prediction, 45.0) == unlike_sentence(prediction, None) == ""
 
 

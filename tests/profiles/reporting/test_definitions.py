@@ -14,8 +14,8 @@ def test_every_phase_is_defined() -> None:
 
 @pytest.mark.parametrize("key", DEFINITIONS)
 def test_a_hover_says_meaning_formula_and_source(key: str) -> None:
-    found = DEFINITIONS[key]
-    assert found.key == key
-    assert found.label
-    for part in (found.meaning, found.formula, found.source):
+    definition = DEFINITIONS[key]
+    assert definition.key == key
+    assert definition.label
+    for part in (definition.meaning, definition.formula, definition.source):
         assert part in hover_texts()[key]

@@ -47,5 +47,5 @@ def test_gpus_are_shown_with_the_other_facts_of_the_machine(tmp_path: Path) -> N
 
 
 def _environment(run: Path) -> dict[str, Any]:
-    found: dict[str, Any] = summarize(strategy_profiles.load(run))["environment"]
-    return found
+    environment: dict[str, Any] = summarize(strategy_profiles.load(run))["environment"]
+    return environment

@@ -161,9 +161,9 @@ def test_the_lines_of_runs_are_distinguished() -> None:
 
 
 def least_among(colours: Iterable[str], sight: str) -> float:
-    found = seen(colours, sight)
-    distances = np.linalg.norm(found[:, None] - found[None], axis=-1)
-    return float(distances[~np.eye(len(found), dtype=bool)].min())
+    colours_seen = seen(colours, sight)
+    distances = np.linalg.norm(colours_seen[:, None] - colours_seen[None], axis=-1)
+    return float(distances[~np.eye(len(colours_seen), dtype=bool)].min())
 
 
 def least_between(some: Iterable[str], others: Iterable[str], sight: str) -> float:
@@ -190,8 +190,8 @@ def seen(colours: Iterable[str], sight: str) -> npt.NDArray[np.float64]:
             [0.0259040371, 0.7827717662, -0.8086757660],
         ]
     )
-    found: npt.NDArray[np.float64] = np.cbrt(linear @ cones.T) @ lab.T * 100
-    return found
+    lab_values: npt.NDArray[np.float64] = np.cbrt(linear @ cones.T) @ lab.T * 100
+    return lab_values
 
 
 def contrast(one: str, other: str) -> float:

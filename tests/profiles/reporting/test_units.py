@@ -28,13 +28,13 @@ def test_numbers_keep_three_significant_digits(value: float | None, text: str) -
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "expected"),
     [(None, None), (math.inf, None), (10_276.829, 10_277), (99.96, 100), (9.8765, 9.88)],
 )
 def test_a_column_of_numbers_shows_no_digits_that_mean_nothing(
-    value: float | None, shown: float | None
+    value: float | None, expected: float | None
 ) -> None:
-    assert units.rounded(value) == shown
+    assert units.rounded(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_things_are_counted_in_their_number() -> None:
 def test_a_column_uses_the_unit_of_its_largest_size(num_bytes: float, unit: str) -> None:
     scale, named = units.size_unit(num_bytes)
     assert named == unit
-    told, own = units.size(num_bytes).split()
-    assert (float(told), own) == (num_bytes / scale, unit)
+    number, own = units.size(num_bytes).split()
+    assert (float(number), own) == (num_bytes / scale, unit)
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ def _saved(run: Path) -> Path:
 
 def test_the_state_of_the_newest_process_counts(tmp_path: Path) -> None:
     first = _saved(tmp_path)
-    found = last_saved_state(tmp_path)
-    assert found is not None
-    assert (found.path, found.step) == (first, 12)
+    state = last_saved_state(tmp_path)
+    assert state is not None
+    assert (state.path, state.step) == (first, 12)
     worker_folder(tmp_path, 0, 1).path.mkdir()
-    assert last_saved_state(tmp_path) == found
+    assert last_saved_state(tmp_path) == state
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,9 @@ def _by_lines(run: Path, tmp_path: Path) -> EventSource:
     """Read a run without its columns."""
     other = shutil.copytree(run, tmp_path / "by-lines")
     _columns(other).unlink(missing_ok=True)
-    found = _read(other)
+    by_lines = _read(other)
     shutil.rmtree(other)
-    return found
+    return by_lines
 
 
 def _num_in_columns(run: Path) -> int:
@@ -73,16 +73,16 @@ def _num_in_columns(run: Path) -> int:
         return sum(len(block.steps) for block in read_columns(_events(run), lines))
 
 
-def _assert_equal(found: EventSource, expected: EventSource) -> None:
-    assert (found.events, found.left_out) == (expected.events, expected.left_out)
-    assert found.num_missing == expected.num_missing
-    _assert_same_columns(found.steps, expected.steps)
-    _assert_same_columns(found.memory, expected.memory)
+def _assert_equal(actual: EventSource, expected: EventSource) -> None:
+    assert (actual.events, actual.left_out) == (expected.events, expected.left_out)
+    assert actual.num_missing == expected.num_missing
+    _assert_same_columns(actual.steps, expected.steps)
+    _assert_same_columns(actual.memory, expected.memory)
 
 
-def _assert_same_columns(found: Columns, expected: Columns) -> None:
+def _assert_same_columns(actual: Columns, expected: Columns) -> None:
     for column in expected.__struct_fields__:
-        ours, theirs = (getattr(columns, column) for columns in (found, expected))
+        ours, theirs = (getattr(columns, column) for columns in (actual, expected))
         np.testing.assert_array_equal(ours, theirs)
         if isinstance(theirs, np.ndarray):
             assert ours.dtype == theirs.dtype
@@ -109,9 +109,9 @@ def test_any_damage_of_the_columns_leaves_the_numbers(run: Path, tmp_path: Path)
     expected = _by_lines(run, tmp_path)
     path, rng = _columns(run), random.Random(7)
     sound = path.read_bytes()
-    for place in [*range(300), *rng.sample(range(len(sound)), 200)]:
+    for offset in [*range(300), *rng.sample(range(len(sound)), 200)]:
         damaged = bytearray(sound)
-        damaged[place] ^= 1 << rng.randrange(8)
+        damaged[offset] ^= 1 << rng.randrange(8)
         path.write_bytes(damaged)
         _assert_equal(_read(run), expected)
     for length in rng.sample(range(len(sound)), 50):
@@ -122,15 +122,15 @@ def test_any_damage_of_the_columns_leaves_the_numbers(run: Path, tmp_path: Path)
 def test_any_damage_of_the_lines_is_found_as_without_columns(run: Path, tmp_path: Path) -> None:
     path, rng = _events(run), random.Random(8)
     sound = path.read_bytes()
-    for place in rng.sample(range(len(sound)), 60):
+    for offset in rng.sample(range(len(sound)), 60):
         damaged = bytearray(sound)
-        damaged[place] ^= 1 << rng.randrange(8)
+        damaged[offset] ^= 1 << rng.randrange(8)
         path.write_bytes(damaged)
         _assert_equal(_read(run), _by_lines(run, tmp_path))
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "place", "value"),
+    ("kind", "name", "row", "value"),
     [
         (StepColumns, "step", 0, -1),
         (StepColumns, "marks_ns", 2, 2**62),
@@ -149,10 +149,10 @@ def test_any_damage_of_the_lines_is_found_as_without_columns(run: Path, tmp_path
     ],
 )
 def test_a_value_that_no_event_can_have_is_not_used(
-    kind: type[Columns], name: str, place: int, value: float, run: Path, tmp_path: Path
+    kind: type[Columns], name: str, row: int, value: float, run: Path, tmp_path: Path
 ) -> None:
     expected = _by_lines(run, tmp_path)
-    _forge(run, (kind, name), lambda column: column.__setitem__(place, value))
+    _forge(run, (kind, name), lambda column: column.__setitem__(row, value))
     assert not _num_in_columns(run)
     _assert_equal(_read(run), expected)
 
@@ -162,10 +162,10 @@ def test_another_value_with_correct_checksums_is_read(run: Path) -> None:
     _forge(run, (StepColumns, "wall_ms"), lambda column: column.__setitem__(1, 77.0))
     _forge(run, (MemoryColumns, "peak_bytes"), lambda column: column.__setitem__(1, -1))
     _forge(run, (MemoryColumns, "device"), lambda column: column.__setitem__(1, 0))
-    found = _read(run)
-    assert found.steps.wall_ms[1] == 77.0
-    assert memory_table([found])["peak_bytes"].to_pylist()[:3] == [80_000_000, None, 80_000_000]
-    assert found.memory.device[:2].tolist() == [0, 0]
+    source = _read(run)
+    assert source.steps.wall_ms[1] == 77.0
+    assert memory_table([source])["peak_bytes"].to_pylist()[:3] == [80_000_000, None, 80_000_000]
+    assert source.memory.device[:2].tolist() == [0, 0]
 
 
 def test_names_that_no_event_can_have_are_not_used(run: Path, tmp_path: Path) -> None:

@@ -39,15 +39,15 @@ def test_a_run_keeps_its_identity_while_it_grows_and_when_it_is_renamed(tmp_path
 
 
 def test_runs_of_earlier_versions_differ_by_creation_time(tmp_path: Path) -> None:
-    found = set()
+    identities = set()
     for number in range(2):
         run = write_run(tmp_path / "one", steps=3, windows=0)
         document = json.loads((run / RUN_FILE).read_text()) | {"created_ns": number + 1}
         del document["uid"], document["values_crc32"]
         (run / RUN_FILE).write_text(json.dumps(document))
-        found.add(identity_of(run))
+        identities.add(identity_of(run))
         shutil.rmtree(run)
-    assert len(found) == 2
+    assert len(identities) == 2
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"uid": ["no", "text"]}'])

@@ -42,21 +42,21 @@ def hosts(tmp_path: Path) -> list[Path]:
 def test_a_run_that_was_collected_is_the_run(hosts: list[Path], tmp_path: Path) -> None:
     collected = collect(hosts, tmp_path / "all")
     assert (collected.present, collected.missing) == ((0, 1), ())
-    found, whole = (
+    merged_profile, whole = (
         strategy_profiles.load(tmp_path / "all"),
         strategy_profiles.load(tmp_path / "whole"),
     )
-    assert found.status.state == "finished"
+    assert merged_profile.status.state == "finished"
     for table in ("steps", "replica_steps", "spans", "collectives", "marks"):
-        assert found.table(table).equals(whole.table(table)), table
+        assert merged_profile.table(table).equals(whole.table(table)), table
     left_out = {"run", "path"}
     one, other = (
         {key: value for key, value in profile.summary().items() if key not in left_out}
-        for profile in (found, whole)
+        for profile in (merged_profile, whole)
     )
     assert one["segments"] == other["segments"]
-    assert found.identity is not None
-    assert found.identity.name == "all"
+    assert merged_profile.identity is not None
+    assert merged_profile.identity.name == "all"
     assert not list(tmp_path.glob(".all*"))
 
 

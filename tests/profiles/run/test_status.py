@@ -129,10 +129,10 @@ def test_a_run_that_its_lab_left_says_so() -> None:
 
 
 def test_the_process_is_asked_for_with_what_tells_it_from_another() -> None:
-    asked: list[ProcessName] = []
-    derive_status([launcher(launched()), worker()], alive=lambda p: bool(asked.append(p)))
-    derive_status([worker()], alive=lambda p: bool(asked.append(p)))
-    assert asked == [ProcessName(7, 3, ahead_ns=5), ProcessName(7, None, 5)]
+    names: list[ProcessName] = []
+    derive_status([launcher(launched()), worker()], alive=lambda p: bool(names.append(p)))
+    derive_status([worker()], alive=lambda p: bool(names.append(p)))
+    assert names == [ProcessName(7, 3, ahead_ns=5), ProcessName(7, None, 5)]
 
 
 def of_this_process(*, set_s: float) -> tuple[EventSource, EventSource, EventSource]:

@@ -24,10 +24,10 @@ def test_it_is_the_size_of_most_of_its_steps(
 ) -> None:
     steps = [{"kind": "step", "step": n, "examples": each} for n, each in enumerate(examples)]
     other = {"kind": "step", "step": 99, "segment": 1, "examples": 5}
-    found = read_segments(
+    segments = read_segments(
         [source(0, 0, {"kind": "segment", "global_batch_size": opened}, *steps, other, other)]
     )
-    assert [segment.global_batch_size for segment in found] == [batch]
+    assert [segment.global_batch_size for segment in segments] == [batch]
 
 
 def test_sizes_that_vary_by_design_are_no_partial_batches() -> None:

@@ -23,7 +23,7 @@ LARGE = 1 << 60
     ids=["none", "one", "the same", "few", "far apart", "many"],
 )
 def test_distinct_numbers_are_in_order_and_each_entry_has_its_place(values: Ints) -> None:
-    expected, place = np.unique(values, return_inverse=True)
+    expected, positions = np.unique(values, return_inverse=True)
     assert sorted_distinct(values).tolist() == expected.tolist()
-    numbers, found = distinct(values)
-    assert (numbers.tolist(), found.tolist()) == (expected.tolist(), place.tolist())
+    numbers, number_of_value = distinct(values)
+    assert (numbers.tolist(), number_of_value.tolist()) == (expected.tolist(), positions.tolist())

@@ -43,9 +43,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 def _rows(run: Path) -> dict[str, object]:
     profile = Profile.load(run)
-    found: dict[str, object] = {name: profile.table(name).to_pylist() for name in WINDOW_TABLES}
+    tables: dict[str, object] = {name: profile.table(name).to_pylist() for name in WINDOW_TABLES}
     assert profile.notes == ()
-    return found
+    return tables
 
 
 def _copy(run: Path, table: str) -> Path:

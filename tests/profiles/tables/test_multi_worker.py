@@ -26,8 +26,8 @@ def load(path: Path, **options: Any) -> strategy_profiles.Profile:
 def by_replica(
     profile: strategy_profiles.Profile, column: str, table: str = "replica_steps"
 ) -> list[Any]:
-    found = profile.sql(f"select median({column}) from {table} group by replica order by replica")
-    return found[0].to_pylist()  # type: ignore[no-any-return]
+    medians = profile.sql(f"select median({column}) from {table} group by replica order by replica")
+    return medians[0].to_pylist()  # type: ignore[no-any-return]
 
 
 def test_ranks_without_a_capture_have_rows_from_their_marks(tmp_path: Path) -> None:

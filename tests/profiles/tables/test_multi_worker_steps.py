@@ -33,11 +33,11 @@ def rows_of(live: LiveRun) -> list[list[Any]]:
 
 def latest(rows: list[list[Any]]) -> dict[tuple[int, int], list[float]]:
     """By step and worker the phases as a viewer has them in the end."""
-    found = {}
+    by_worker = {}
     for worker, step, *_, phases, others in rows:
-        found[step, worker] = phases
-        found |= {(step, other): changed for other, changed in others}
-    return found
+        by_worker[step, worker] = phases
+        by_worker |= {(step, other): changed for other, changed in others}
+    return by_worker
 
 
 class Workers:
@@ -101,10 +101,10 @@ def test_live_phases_are_those_of_the_finished_run(tmp_path: Path, is_measured: 
         leader_only=True,
         straggler=(3, 30.0),
     )
-    shown = latest(rows_of(LiveRun(run)))
+    rows = latest(rows_of(LiveRun(run)))
     for row in strategy_profiles.load(run).table("marks").to_pylist():
         at = len(CATEGORIES) * (row["replica"] % 2)
-        compute, _, wait, transfer = shown[row["step"], row["worker"]][at : at + 4]
+        compute, _, wait, transfer = rows[row["step"], row["worker"]][at : at + 4]
         assert compute == pytest.approx(row["compute_ms"], abs=0.001)
         assert wait == pytest.approx(row["wait_ms"], abs=0.1)
         assert transfer == pytest.approx(row["reduce_ms"], abs=0.1)

@@ -115,7 +115,7 @@ def test_a_table_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
     tables = {name: strategy_profiles.load(run).table(name) for name in ("spans", "replica_steps")}
     written = write_tables(tables, folder.path / "window-000007")
     log = EventLog(folder.events)
-    files = {name: TableFile(**found) for name, found in written.items()}
+    files = {name: TableFile(**fields) for name, fields in written.items()}
     log.write(WindowCaptured(7, 0, 1, 10, "window-000007", 1, 1, 1.0, 1.0, 1.0, tables=files))
     log.close()
     assert noted(run) == ""

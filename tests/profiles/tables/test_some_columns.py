@@ -237,9 +237,9 @@ def _spoil(run: Path, fits: int | None) -> None:
 
 def _retold(lines: str, before: int, after: int) -> str:
     """Replace a checksum in the events; a line's own checksum is left out."""
-    found = []
+    changed = []
     for line in lines.splitlines():
         event = msgspec.json.decode(line.replace(f'"crc32":{before}', f'"crc32":{after}'))
         event.pop("line_crc32", None)
-        found.append(msgspec.json.encode(event).decode())
-    return "\n".join(found) + "\n"
+        changed.append(msgspec.json.encode(event).decode())
+    return "\n".join(changed) + "\n"

@@ -159,9 +159,9 @@ def test_a_run_that_is_deleted_while_it_is_read_cannot_be_read(
     read = getattr(store, deleted_after)
 
     def read_and_delete(*arguments: Any) -> Any:
-        found = read(*arguments)
+        table = read(*arguments)
         shutil.rmtree(run)
-        return found
+        return table
 
     monkeypatch.setattr(store, deleted_after, read_and_delete)
     with pytest.raises(RunFolderError, match=r"run folder .* cannot be read: No such file"):
@@ -228,9 +228,9 @@ def test_thread_numbers_use_all_64_bits(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=30, windows=1)
     file = run / "worker-0-0/window-000000/spans.parquet"
     spans = pq.read_table(file)
-    place = spans.schema.get_field_index("thread")
+    index = spans.schema.get_field_index("thread")
     ends = pa.array([2**63 - 1, -(2**63)] * spans.num_rows, pa.int64()).slice(0, spans.num_rows)
-    pq.write_table(spans.set_column(place, "thread", ends), file)
+    pq.write_table(spans.set_column(index, "thread", ends), file)
     profile = strategy_profiles.load(run)
     assert set(profile.table("spans")["thread"].to_pylist()) == {2**63 - 1, -(2**63)}
     assert profile.notes == ()

@@ -64,16 +64,16 @@ def check(
     profile: Profile, whole: Timeline, place: Place, *, is_estimated: bool = False
 ) -> list[int] | None:
     """Compare what is laid out first with the whole run; return the numbers of its steps."""
-    found = lay_out_opening(profile, place)
-    if found is None:
+    opening = lay_out_opening(profile, place)
+    if opening is None:
         return None
-    first = found.timeline
+    first = opening.timeline
     assert (first.origin_ns, first.length_ns) == (whole.origin_ns, whole.length_ns)
     assert first.steps == whole.steps
     close = whole.num_spans * (0.1 if is_estimated else 0)
-    assert found.num_recorded == pytest.approx(whole.num_spans, abs=close)
-    assert found.num_recorded > first.num_spans
-    read = [number for low, high in found.read for number in range(low, high + 1)]
+    assert opening.num_recorded == pytest.approx(whole.num_spans, abs=close)
+    assert opening.num_recorded > first.num_spans
+    read = [number for low, high in opening.read for number in range(low, high + 1)]
     assert read == sorted(set(read))
     assert drawn(first) == drawn(whole, {whole.steps["step"][number] for number in read})
     return read
@@ -138,12 +138,14 @@ def test_a_run_of_several_workers_opens_on_its_newest_steps_and_on_a_step(
 
 def test_the_windows_of_all_workers_are_read_of_a_step(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=300, windows=10, checksums=True, workers=2, replicas=4)
-    found = lay_out_opening(load(run), Place())
-    assert found is not None
+    opening = lay_out_opening(load(run), Place())
+    assert opening is not None
     steps = {
-        found.timeline.steps["step"][n] for low, high in found.read for n in range(low, high + 1)
+        opening.timeline.steps["step"][n]
+        for low, high in opening.read
+        for n in range(low, high + 1)
     }
-    seen = {(where[0], where[7]) for where in drawn(found.timeline)}
+    seen = {(where[0], where[7]) for where in drawn(opening.timeline)}
     assert {(worker, step) for worker in (0, 1) for step in steps} <= seen
 
 
@@ -165,10 +167,12 @@ def test_a_damaged_window_is_left_out_as_of_the_whole_run(tmp_path: Path) -> Non
     for copies in run.glob("worker-0-0/merged-*/spans.parquet"):
         copies.unlink()
     profile = load(run)
-    found = lay_out_opening(profile, Place())
-    assert found is not None
+    opening = lay_out_opening(profile, Place())
+    assert opening is not None
     steps = {
-        found.timeline.steps["step"][n] for low, high in found.read for n in range(low, high + 1)
+        opening.timeline.steps["step"][n]
+        for low, high in opening.read
+        for n in range(low, high + 1)
     }
-    assert drawn(found.timeline) == drawn(lay_out(profile), steps)
+    assert drawn(opening.timeline) == drawn(lay_out(profile), steps)
     assert any("spans.parquet" in note for note in profile.notes)

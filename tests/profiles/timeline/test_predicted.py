@@ -33,18 +33,18 @@ def _drawn(opened: tuple[Profile, Timeline], *edits: Edit) -> PredictedStep:
 
 @pytest.mark.run
 def test_without_an_edit_the_rows_are_the_replay(opened: tuple[Profile, Timeline]) -> None:
-    found = _drawn(opened)
+    drawn = _drawn(opened)
     middle = replays(opened[0], LAST).middle
-    assert found.step == middle.graph.step
-    assert found.predicted_ns == found.replayed_ns == round(middle.schedule.length_ns)
+    assert drawn.step == middle.graph.step
+    assert drawn.predicted_ns == drawn.replayed_ns == round(middle.schedule.length_ns)
     nodes = middle.graph.nodes
     starts = {
-        (nodes.name[at], nodes.device[at], found.start_ns + round(start))
+        (nodes.name[at], nodes.device[at], drawn.start_ns + round(start))
         for at, start in enumerate(middle.schedule.start_ns.tolist())
         if nodes.category[at] != ENTER and nodes.op[at] != END
     }
-    devices = [track.device for track in found.tracks for _ in range(track.num_rows)]
-    for span in found.spans:
+    devices = [track.device for track in drawn.tracks for _ in range(track.num_rows)]
+    for span in drawn.spans:
         if span.category not in ("wait", "input"):
             assert (span.name, devices[span.row], span.start_ns) in starts
 
@@ -52,14 +52,14 @@ def test_without_an_edit_the_rows_are_the_replay(opened: tuple[Profile, Timeline
 @pytest.mark.run
 def test_the_rows_end_with_the_edited_schedule(opened: tuple[Profile, Timeline]) -> None:
     edit = Faster("compute", 2.0)
-    found = _drawn(opened, edit)
+    drawn = _drawn(opened, edit)
     known = replays(opened[0], LAST)
-    assert found.predicted_ns == round(edited_schedule(known.middle, [edit]).length_ns)
-    assert found.predicted_ns < found.replayed_ns
-    last_ns = max(span.start_ns + span.duration_ns for span in found.spans) - found.start_ns
-    assert last_ns <= found.predicted_ns
-    assert found.prediction == predict(known, [edit])
-    assert found.sentence.startswith("predicted: with compute 2 times as fast, ")
+    assert drawn.predicted_ns == round(edited_schedule(known.middle, [edit]).length_ns)
+    assert drawn.predicted_ns < drawn.replayed_ns
+    last_ns = max(span.start_ns + span.duration_ns for span in drawn.spans) - drawn.start_ns
+    assert last_ns <= drawn.predicted_ns
+    assert drawn.prediction == predict(known, [edit])
+    assert drawn.sentence.startswith("predicted: with compute 2 times as fast, ")
 
 
 @pytest.mark.run
@@ -83,12 +83,12 @@ def test_the_rows_are_those_of_the_measured_step(opened: tuple[Profile, Timeline
 
 @pytest.mark.run
 def test_columns_hold_each_text_once(opened: tuple[Profile, Timeline]) -> None:
-    found = _drawn(opened, Faster("compute", 2.0))
-    document = found.as_columns()
-    assert {len(column) for column in document["spans"].values()} == {len(found.spans)}
+    drawn = _drawn(opened, Faster("compute", 2.0))
+    document = drawn.as_columns()
+    assert {len(column) for column in document["spans"].values()} == {len(drawn.spans)}
     assert len(set(document["texts"])) == len(document["texts"])
     names = [document["texts"][code] for code in document["spans"]["name"]]
-    assert names == [span.name for span in found.spans]
+    assert names == [span.name for span in drawn.spans]
 
 
 def test_a_run_without_a_graph_is_refused(tmp_path: Path) -> None:

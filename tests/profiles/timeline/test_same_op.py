@@ -38,20 +38,20 @@ def named(timeline: Timeline, names: Sequence[Sequence[str]]) -> Timeline:
 def names_of_copies(timeline: Timeline, replica: int, position: int) -> list[str]:
     row = first_row(timeline, replica)
     start = int(timeline.start[timeline.row_starts[row] + position])
-    found = []
+    ops = []
     for copy in same_op(timeline, row, start):
         own = np.arange(timeline.row_starts[copy.row], timeline.row_starts[copy.row + 1])
         (at,) = own[timeline.start[own] == copy.start_ns]
-        found.append(timeline.names[timeline.name[at]])
-    return found
+        ops.append(timeline.names[timeline.name[at]])
+    return ops
 
 
 def test_a_copy_is_found_on_every_replica_the_late_one_included(timeline: Timeline) -> None:
     links = timeline.links
     of_first = np.flatnonzero(links["row"] == first_row(timeline, 0))[0]
-    found = same_op(timeline, int(links["row"][of_first]), int(links["start"][of_first]))
-    assert [copy.row for copy in found] == [first_row(timeline, replica) for replica in range(4)]
-    assert [copy.waited_ns > 25e6 for copy in found] == [True, True, False, True]
+    spans = same_op(timeline, int(links["row"][of_first]), int(links["start"][of_first]))
+    assert [copy.row for copy in spans] == [first_row(timeline, replica) for replica in range(4)]
+    assert [copy.waited_ns > 25e6 for copy in spans] == [True, True, False, True]
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,11 @@ def step_bounds(timeline: Timeline, at: int = 0) -> tuple[int, int]:
 def test_a_whole_step_has_the_phases_that_the_capture_found(
     timeline: Timeline, profile: Profile
 ) -> None:
-    found = select(timeline, *step_bounds(timeline))
+    selection = select(timeline, *step_bounds(timeline))
     rows = profile.table("replica_steps").to_pylist()
     step = timeline.steps["step"][0]
-    assert found.steps == [step, step]
-    for part in found.replicas:
+    assert selection.steps == [step, step]
+    for part in selection.replicas:
         (row,) = (r for r in rows if (r["step"], r["replica"]) == (step, part.replica))
         assert part.phases_ns == {name: round(row[f"{name}_ms"] * 1e6) for name in CATEGORIES}
 
@@ -62,16 +62,16 @@ def test_between_captures_there_is_no_phase(timeline: Timeline) -> None:
 
 def test_every_op_of_the_range_is_counted_once(timeline: Timeline) -> None:
     start, end = step_bounds(timeline)
-    found = select(timeline, start, end)
+    selection = select(timeline, start, end)
     inside = (timeline.end > start) & (timeline.start < end)
-    assert found.num_ops == inside.sum() == sum(op.count for op in found.ops)
-    assert sum(op.share for op in found.ops) == pytest.approx(1)
-    assert [op.self_ns for op in found.ops] == sorted(
-        (op.self_ns for op in found.ops), reverse=True
+    assert selection.num_ops == inside.sum() == sum(op.count for op in selection.ops)
+    assert sum(op.share for op in selection.ops) == pytest.approx(1)
+    assert [op.self_ns for op in selection.ops] == sorted(
+        (op.self_ns for op in selection.ops), reverse=True
     )
     by_type = select(timeline, start, end, by_type=True)
-    assert by_type.num_op_rows < found.num_op_rows
-    assert sum(op.total_ns for op in by_type.ops) == sum(op.total_ns for op in found.ops)
+    assert by_type.num_op_rows < selection.num_op_rows
+    assert sum(op.total_ns for op in by_type.ops) == sum(op.total_ns for op in selection.ops)
 
 
 def test_of_an_op_at_the_edge_the_part_inside_counts(timeline: Timeline) -> None:
@@ -82,25 +82,25 @@ def test_of_an_op_at_the_edge_the_part_inside_counts(timeline: Timeline) -> None
 
 
 def test_a_collective_counts_once_for_all_its_ranks(timeline: Timeline, profile: Profile) -> None:
-    found = {moved.kind: moved for moved in select(timeline, 0, timeline.length_ns).moved}
+    moved_by_kind = {moved.kind: moved for moved in select(timeline, 0, timeline.length_ns).moved}
     rows = profile.table("collectives").to_pylist()
     sizes = {(row["step"], row["instance"]): row["bytes"] for row in rows}
-    assert found["all-reduce"].count == len(sizes)
-    assert found["all-reduce"].bytes == sum(sizes.values())
+    assert moved_by_kind["all-reduce"].count == len(sizes)
+    assert moved_by_kind["all-reduce"].bytes == sum(sizes.values())
 
 
 def test_a_selection_of_tracks_leaves_the_others_out(timeline: Timeline) -> None:
-    found = select(timeline, *step_bounds(timeline), {1, 3, 99})
-    assert [part.replica for part in found.replicas] == [1, 3]
-    assert {op.track for op in found.ops} == {1, 3}
+    selection = select(timeline, *step_bounds(timeline), {1, 3, 99})
+    assert [part.replica for part in selection.replicas] == [1, 3]
+    assert {op.track for op in selection.ops} == {1, 3}
 
 
 @pytest.mark.parametrize("missing", ["spans", "collectives", "replica_steps", "transfers"])
 def test_a_run_with_a_table_missing_is_selected_without_it(missing: str, tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=20, windows=1, missing=(missing,))
     timeline = lay_out(load(run))
-    found = select(timeline, 0, timeline.length_ns)
-    assert (found.num_ops == 0) == (missing == "spans")
+    selection = select(timeline, 0, timeline.length_ns)
+    assert (selection.num_ops == 0) == (missing == "spans")
 
 
 def test_self_time_leaves_out_what_ran_inside_on_the_same_thread() -> None:

@@ -30,14 +30,14 @@ def test_every_span_is_where_it_is_without_the_change(
         table = pq.read_table(path)
         if {"step", "start_ns"} <= set(table.column_names):
             later = (table["step"].to_numpy() > SET_AFTER) * jump_ns
-            place = table.schema.get_field_index("start_ns")
-            field = table.schema.field(place)
+            index = table.schema.get_field_index("start_ns")
+            field = table.schema.field(index)
             moved = pa.array(table["start_ns"].to_numpy() + later, field.type)
-            pq.write_table(table.set_column(place, field, moved), path)
+            pq.write_table(table.set_column(index, field, moved), path)
     profile = strategy_profiles.load(run)
-    found, expected = lay_out(profile), lay_out(usual)
+    drawn, expected = lay_out(profile), lay_out(usual)
     assert len(set(np.array(expected.steps["step"]) > SET_AFTER)) == 2
     for name in ("start", "end", "steps", "sends", "length_ns"):
-        np.testing.assert_equal(getattr(found, name), getattr(expected, name))
+        np.testing.assert_equal(getattr(drawn, name), getattr(expected, name))
     times = ([event.get("ts", 0) for event in trace_events(each)] for each in (profile, usual))
     np.testing.assert_allclose(*times, rtol=0, atol=0.01)

@@ -35,20 +35,20 @@ def step(finished_run: Path) -> tuple[Timeline, StepSlack, Spans]:
 @pytest.mark.run
 def test_every_op_has_a_slack_or_a_reason(step: tuple[Timeline, StepSlack, Spans]) -> None:
     timeline, known, spans = step
-    found, reasons = [], set[str]()
+    slacks, reasons = [], set[str]()
     for row, start in spans:
         try:
-            found.append(slack_of(timeline, known, row, start))
+            slacks.append(slack_of(timeline, known, row, start))
         except LabError as error:
             reasons.add(str(error))
-    assert len(found) > 0.9 * len(spans)
+    assert len(slacks) > 0.9 * len(spans)
     assert all("was" in each or "is" in each for each in reasons)
-    assert all(0 <= each.slack_ns <= known.graph.wall_ns for each in found)
-    on_path = [each for each in found if each.is_on_path]
+    assert all(0 <= each.slack_ns <= known.graph.wall_ns for each in slacks)
+    on_path = [each for each in slacks if each.is_on_path]
     assert on_path
     assert all(each.slack_ns == 0 and "critical path" in each.sentence for each in on_path)
-    assert any("could end that much later" in each.sentence for each in found)
-    assert all(each.replay_error == known.replay_error >= 0 for each in found)
+    assert any("could end that much later" in each.sentence for each in slacks)
+    assert all(each.replay_error == known.replay_error >= 0 for each in slacks)
 
 
 @pytest.mark.run
@@ -62,13 +62,13 @@ def test_an_early_replica_could_enter_a_collective_later(
         for at, kind in enumerate(nodes.category)
         if kind == ENTER
     }
-    found = [
+    slacks = [
         slack_of(timeline, known, row, start)
         for row, start in spans
         if start in entries and timeline.categories[_category(timeline, row, start)] == "collective"
     ]
-    assert found
-    assert any("this replica could enter that much later" in each.sentence for each in found)
+    assert slacks
+    assert any("this replica could enter that much later" in each.sentence for each in slacks)
 
 
 @pytest.mark.run
@@ -79,8 +79,8 @@ def test_ops_of_the_drawn_path_are_on_it(
     parts = path_of_step(strategy_profiles.load(finished_run), timeline, known.graph.step)
     ops = [(part.row, part.span_ns) for part in parts if part.kind == "compute"]
     drawn = [(row, at) for row, at in ops if row is not None and at is not None]
-    told = [slack_of(timeline, known, *each).is_on_path for each in drawn]
-    assert sum(told) > 0.9 * len(ops)
+    on_path = [slack_of(timeline, known, *each).is_on_path for each in drawn]
+    assert sum(on_path) > 0.9 * len(ops)
 
 
 def _category(timeline: Timeline, row: int, start: int) -> int:

@@ -137,9 +137,9 @@ def test_too_many_links_are_left_out(timeline: Timeline, monkeypatch: pytest.Mon
 
 
 def test_search_lists_in_order_of_time(timeline: Timeline) -> None:
-    found = find_spans(timeline, " matmul ")
-    starts = [start for _, _, start, _ in found["spans"]]
-    assert found["count"] == len(starts) > 0
+    spans = find_spans(timeline, " matmul ")
+    starts = [start for _, _, start, _ in spans["spans"]]
+    assert spans["count"] == len(starts) > 0
     assert starts == sorted(starts)
     assert find_spans(timeline, "") == {"count": 0, "spans": []}
     assert find_spans(timeline, "no such op")["count"] == 0
@@ -184,15 +184,15 @@ def test_a_view_reads_neither_the_sends_nor_the_phases(
 
 def _spans_of(timeline: Timeline, steps: set[int]) -> list[tuple[object, ...]]:
     """Track, lane, start, end and texts of each span of these steps."""
-    found = []
+    drawn_spans = []
     for track in timeline.tracks:
         for row in track.rows:
             for span in range(timeline.row_starts[row], timeline.row_starts[row + 1]):
                 if timeline.step[span] in steps:
                     texts = timeline.names[timeline.name[span]], timeline.ops[timeline.op[span]]
                     times = int(timeline.start[span]), int(timeline.end[span])
-                    found.append((track.device, row - track.first_row, *times, *texts))
-    return found
+                    drawn_spans.append((track.device, row - track.first_row, *times, *texts))
+    return drawn_spans
 
 
 @pytest.mark.parametrize("missing", ["spans", "collectives", "replica_steps"])

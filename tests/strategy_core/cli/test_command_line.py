@@ -90,16 +90,16 @@ def test_ctrl_c_ends_a_query_and_its_process(run: Path) -> None:
     query = "select count(*) from range(100000000) a, range(100000) b"
     command = subprocess.Popen([sys.executable, "-m", "strategy_core", "sql", run, query])
     try:
-        found: list[psutil.Process] = []
+        children: list[psutil.Process] = []
 
         def is_asking() -> bool:
-            found[:] = children_of(command.pid)
-            return any(child.cpu_times().user > 2.0 for child in found)
+            children[:] = children_of(command.pid)
+            return any(child.cpu_times().user > 2.0 for child in children)
 
         wait_until(is_asking)
         command.send_signal(signal.SIGINT)
         assert command.wait(MAX_WAIT_S) == 130
-        wait_until(lambda: not any(is_living(child.pid) for child in found))
+        wait_until(lambda: not any(is_living(child.pid) for child in children))
     finally:
         command.kill()
 

@@ -38,8 +38,8 @@ def folders(root: Path) -> list[str]:
 def test_both_sides_are_recorded_in_turns_and_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = [*ASKED, "3", "--steps", "20", *OTHER, "-o", str(tmp_path / "x")]
-    assert main(asked) == 0
+    argv = [*ASKED, "3", "--steps", "20", *OTHER, "-o", str(tmp_path / "x")]
+    assert main(argv) == 0
     out, err = capsys.readouterr()
     assert folders(tmp_path) == [f"x-{side}-{n}" for side in "ab" for n in (1, 2, 3)]
     assert strategy_profiles.load(tmp_path / "x-b-1").spec["devices"] == "cpu:4"
@@ -47,7 +47,7 @@ def test_both_sides_are_recorded_in_turns_and_compared(
     assert "A, run 1 of 3" in err
     plan = json.loads((tmp_path / "x.repeat.json").read_text())
     assert plan["b"]["devices"] == "cpu:4"
-    assert main([*asked, "--json"]) == 0
+    assert main([*argv, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["kind"], document["unit"]) == ("comparison", "run")
 
@@ -55,7 +55,7 @@ def test_both_sides_are_recorded_in_turns_and_compared(
 def test_ctrl_c_keeps_what_is_there_and_the_same_command_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = [*ASKED, "2", "--steps", "2000", "-o", str(tmp_path / "x")]
+    argv = [*ASKED, "2", "--steps", "2000", "-o", str(tmp_path / "x")]
 
     def interrupt() -> None:
         events = tmp_path / "x-a-1" / "worker-0-0" / "events.jsonl"
@@ -64,7 +64,7 @@ def test_ctrl_c_keeps_what_is_there_and_the_same_command_goes_on(
 
     thread = threading.Thread(target=interrupt)
     thread.start()
-    assert main(asked) == 130
+    assert main(argv) == 130
     thread.join()
     assert "Repeat the command to continue" in capsys.readouterr().err
     assert folders(tmp_path) == ["x-a-1"]

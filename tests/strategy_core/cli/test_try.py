@@ -70,7 +70,7 @@ def test_a_field_is_tried_and_told_as_json(late: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("arguments", "why"),
     [
         (("--try", "nonsense"), "has no finding of that name"),
         (("--try", "steps=5"), "does not change how long a step takes"),
@@ -79,8 +79,8 @@ def test_a_field_is_tried_and_told_as_json(late: Path, capsys: pytest.CaptureFix
     ],
 )
 def test_refusals_start_nothing(
-    late: Path, asked: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+    late: Path, arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["what-if", str(late), *asked]) == 2
+    assert main(["what-if", str(late), *arguments]) == 2
     assert why in capsys.readouterr().err
     assert [path.name for path in late.parent.iterdir()] == ["late"]

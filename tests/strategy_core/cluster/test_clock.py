@@ -46,10 +46,10 @@ ways = st.integers(0, 10**10)
 def test_the_error_is_at_most_half_the_round_trip(
     offset_ns: int, there_ns: int, back_ns: int, answering_ns: int
 ) -> None:
-    found = exchange(offset_ns, there_ns, back_ns, answering_ns)
-    assert found.round_trip_ns == there_ns + back_ns
-    assert abs(found.offset_ns - offset_ns) <= found.uncertainty_ns
-    assert found.uncertainty_ns <= found.round_trip_ns // 2 + 1
+    measured_once = exchange(offset_ns, there_ns, back_ns, answering_ns)
+    assert measured_once.round_trip_ns == there_ns + back_ns
+    assert abs(measured_once.offset_ns - offset_ns) <= measured_once.uncertainty_ns
+    assert measured_once.uncertainty_ns <= measured_once.round_trip_ns // 2 + 1
 
 
 @given(st.lists(st.tuples(ways, ways), min_size=1, max_size=20))
@@ -67,10 +67,10 @@ def test_an_exchange_during_which_the_clock_was_set_does_not_count() -> None:
 
 
 def test_a_silent_leader_is_reported_once_after_a_delay() -> None:
-    lost, found = measured([], 0, "no answer"), measured([exchange(0, 1, 1)], 0, "")
+    lost, answered = measured([], 0, "no answer"), measured([exchange(0, 1, 1)], 0, "")
     waiting = Waiting(100.0)
     assert [waiting.is_news(lost, s) for s in (100.0, 109.0, 110.0, 120.0)] == [0, 0, 1, 0]
-    assert waiting.is_news(found, 121.0)
+    assert waiting.is_news(answered, 121.0)
     assert waiting.was_answered
     assert not waiting.is_news(lost, 200.0)
 
@@ -90,29 +90,29 @@ def server() -> Iterator[ClockServer]:
 
 def first(follower: ClockFollower, is_wanted: Callable[[ClockMeasured], bool]) -> ClockMeasured:
     """The first event that is wanted; a machine under load may take its time."""
-    found: list[ClockMeasured] = []
+    events: list[ClockMeasured] = []
 
     def is_there() -> bool:
         for event in follower.take_events():
             assert isinstance(event, ClockMeasured)
             if is_wanted(event):
-                found.append(event)
-        return found != []
+                events.append(event)
+        return events != []
 
     wait_until(is_there)
-    return found[0]
+    return events[0]
 
 
 def test_the_measured_offset_on_one_host_is_zero(server: ClockServer) -> None:
     assert server.port is not None
     follower = ClockFollower("127.0.0.1", server.port, TOKEN, every_s=0.01)
     try:
-        found = first(follower, lambda e: (e.uncertainty_ns or 2 * MS) < MS)
+        estimate = first(follower, lambda e: (e.uncertainty_ns or 2 * MS) < MS)
     finally:
         follower.close()
-    assert found.offset_ns is not None
-    assert found.uncertainty_ns is not None
-    assert abs(found.offset_ns) <= found.uncertainty_ns < MS
+    assert estimate.offset_ns is not None
+    assert estimate.uncertainty_ns is not None
+    assert abs(estimate.offset_ns) <= estimate.uncertainty_ns < MS
 
 
 def test_a_planted_offset_and_drift_are_found(server: ClockServer) -> None:
@@ -127,9 +127,9 @@ def test_a_planted_offset_and_drift_are_found(server: ClockServer) -> None:
     follower = ClockFollower("127.0.0.1", server.port, TOKEN, clock=behind, every_s=0.01)
     try:
         for _ in range(5):
-            found = first(follower, lambda e: (e.uncertainty_ns or MS) < 500_000)
-            truth = PLANTED_MS * MS + DRIFT * (found.measured_ns - began_ns + PLANTED_MS * MS)
-            assert found.offset_ns == pytest.approx(truth, rel=0.05)
+            estimate = first(follower, lambda e: (e.uncertainty_ns or MS) < 500_000)
+            truth = PLANTED_MS * MS + DRIFT * (estimate.measured_ns - began_ns + PLANTED_MS * MS)
+            assert estimate.offset_ns == pytest.approx(truth, rel=0.05)
     finally:
         follower.close()
 

@@ -32,8 +32,8 @@ def test_all_obey_every_command_once_in_order_and_together(
             due = zip(COMMANDS, arrivals[rank], strict=True)
             worker.receive([command for command, at in due if at == step])
             obeyed[rank] += [(step, command.number) for command in worker.agreed()]
-        told = [worker.contribution() * replicas_per_worker for worker in workers]
-        summed = np.sum(told, axis=0, dtype=np.float32)
+        contributions = [worker.contribution() * replicas_per_worker for worker in workers]
+        summed = np.sum(contributions, axis=0, dtype=np.float32)
         for worker in workers:
             worker.take_sum(summed.tolist())
     assert all(seen == obeyed[0] for seen in obeyed)

@@ -18,7 +18,7 @@ def test_equal_hosts_pass_the_check() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "problem"),
     [
         (asked_here(SPEC, "2.20.0"), "0 has TensorFlow '2.21.0', worker 2 has TensorFlow '2.20.0'"),
         (
@@ -27,9 +27,9 @@ def test_equal_hosts_pass_the_check() -> None:
         ),
     ],
 )
-def test_a_difference_between_hosts_is_named(other: str, told: str) -> None:
+def test_a_difference_between_hosts_is_named(other: str, problem: str) -> None:
     own = asked_here(SPEC, "2.21.0")
-    with pytest.raises(SpecError, match=told):
+    with pytest.raises(SpecError, match=problem):
         check_same([own, own, other])
 
 

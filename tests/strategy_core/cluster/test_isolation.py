@@ -73,8 +73,8 @@ def send(network: Network, num_bytes: int) -> dict[str, Any]:
     with program(network.namespace_handles[1], "serve", host, port) as server:
         assert say(server) == {"ready": host}
         with program(network.namespace_handles[0], "call", host, port, num_bytes) as caller:
-            told: dict[str, Any] = say(caller)
-            return told
+            sent: dict[str, Any] = say(caller)
+            return sent
 
 
 def test_no_outside_process_reaches_a_contained_cluster() -> None:

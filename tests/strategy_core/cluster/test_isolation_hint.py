@@ -17,9 +17,9 @@ def on_interfaces(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 
 def test_in_an_isolated_network_the_hint_names_the_field(monkeypatch: pytest.MonkeyPatch) -> None:
     on_interfaces(monkeypatch, "lo", "lab0")
-    told = isolation_hint.with_advice(DOWNLOAD)
-    assert told.startswith(DOWNLOAD)
-    assert "network.contain=false" in told
+    text = isolation_hint.with_advice(DOWNLOAD)
+    assert text.startswith(DOWNLOAD)
+    assert "network.contain=false" in text
     assert isolation_hint.with_advice("ValueError: no such layer") == "ValueError: no such layer"
 
 

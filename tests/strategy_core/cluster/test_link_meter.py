@@ -31,12 +31,12 @@ def test_a_connections_bytes_are_counted_at_both_ends() -> None:
         sender.join()
         accepted.sendall(b"thanks")
         assert client.recv(6) == b"thanks"
-        found = {connection.local: connection for connection in connections()}
-        there, here = found[client.getsockname()], found[accepted.getsockname()]
-    assert there.remote == here.local
+        by_address = {connection.local: connection for connection in connections()}
+        there, accepted_side = by_address[client.getsockname()], by_address[accepted.getsockname()]
+    assert there.remote == accepted_side.local
     # Opening and closing a connection count as a byte each.
     assert SENT <= there.sent_bytes <= SENT + 2
-    assert SENT <= here.received_bytes <= SENT + 2
+    assert SENT <= accepted_side.received_bytes <= SENT + 2
     assert 6 <= there.received_bytes <= 8
     assert there.sent_packets > 0
     assert there.rtt_ms > 0

@@ -64,8 +64,8 @@ def test_the_kubernetes_manifest_starts_one_run() -> None:
     for index in range(job["completions"]):
         environment: dict[str, str] = {}
         for variable in container["env"]:  # one may use those before it
-            told = {"INDEX": str(index), "STRATEGY_LAB_JOB": "3f2c"}.get(variable["name"])
-            value = told if "valueFrom" in variable else filled_in(variable["value"], environment)
+            given = {"INDEX": str(index), "STRATEGY_LAB_JOB": "3f2c"}.get(variable["name"])
+            value = given if "valueFrom" in variable else filled_in(variable["value"], environment)
             assert value is not None
             environment[variable["name"]] = value
         arguments = [filled_in(argument, environment) for argument in container["args"]]
@@ -120,8 +120,8 @@ PRINT = 'printf "%s\\0" "$@"; printf "\\n"'
 
 def test_the_slurm_script_starts_one_run(tmp_path: Path) -> None:
     """The resolver itself, asked with what Slurm sets, is tested in test_resolvers."""
-    told = {"SLURM_JOB_ID": "17", "SLURM_SUBMIT_DIR": "/home/me"}
-    printed = run_script("slurm.sbatch", ["--steps", "7"], tmp_path, {"srun": PRINT}, **told)
+    environment = {"SLURM_JOB_ID": "17", "SLURM_SUBMIT_DIR": "/home/me"}
+    printed = run_script("slurm.sbatch", ["--steps", "7"], tmp_path, {"srun": PRINT}, **environment)
     (line,) = printed.splitlines()
     flag, *command = line.split("\0")[:-1]
     assert flag == "--kill-on-bad-exit=0"
@@ -158,9 +158,9 @@ def test_every_manifest_says_how_it_is_used(name: str) -> None:
 
 def all_values(value: Any) -> list[Any]:
     if isinstance(value, dict):
-        return [found for item in value.values() for found in all_values(item)]
+        return [inner for item in value.values() for inner in all_values(item)]
     if isinstance(value, list):
-        return [found for item in value for found in all_values(item)]
+        return [inner for item in value for inner in all_values(item)]
     return [value]
 
 

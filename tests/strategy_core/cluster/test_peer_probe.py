@@ -25,34 +25,34 @@ def own_task(*addresses: str, own: int = 0, servers: int = 0) -> OwnTask:
 
 
 def test_missing_tasks_are_named_at_the_deadline() -> None:
-    found = PeerProbe(own_task("a:1", "b:2", "c:3", own=1), 60.0, now=100.0)
-    assert found.too_late(159.0) is None
-    assert found.missing == "worker 0 (a:1) and worker 2 (c:3)"
-    found.note({2})
-    assert found.too_late(160.0) == "waited 60 s for worker 0 (a:1) without success."
+    probe = PeerProbe(own_task("a:1", "b:2", "c:3", own=1), 60.0, now=100.0)
+    assert probe.too_late(159.0) is None
+    assert probe.missing == "worker 0 (a:1) and worker 2 (c:3)"
+    probe.note({2})
+    assert probe.too_late(160.0) == "waited 60 s for worker 0 (a:1) without success."
 
 
 def test_if_all_tasks_answer_the_timeout_names_tensorflow() -> None:
-    found = PeerProbe(own_task("a:1", "b:2"), 60.0, now=0.0)
-    found.note({1})
-    assert found.missing == ""
-    assert found.too_late(59.0) is None
-    assert "TensorFlow did not bring them together" in (found.too_late(60.0) or "")
+    probe = PeerProbe(own_task("a:1", "b:2"), 60.0, now=0.0)
+    probe.note({1})
+    assert probe.missing == ""
+    assert probe.too_late(59.0) is None
+    assert "TensorFlow did not bring them together" in (probe.too_late(60.0) or "")
 
 
 def test_a_leader_has_left_if_it_answered_before_and_stays_silent() -> None:
-    found = PeerProbe(own_task("a:1", "b:2", "c:3", own=2, servers=1), 60.0, now=0.0)
+    probe = PeerProbe(own_task("a:1", "b:2", "c:3", own=2, servers=1), 60.0, now=0.0)
     for _ in range(10):
-        found.note(set())
-    assert not found.has_leader_come
-    assert not found.has_leader_left
-    found.note({0})
-    assert found.has_leader_come
+        probe.note(set())
+    assert not probe.has_leader_come
+    assert not probe.has_leader_left
+    probe.note({0})
+    assert probe.has_leader_come
     for present in (set(), set(), {0}, set(), set(), set()):
-        found.note(present)
-        assert not found.has_leader_left
-    found.note(set())
-    assert found.has_leader_left
+        probe.note(present)
+        assert not probe.has_leader_left
+    probe.note(set())
+    assert probe.has_leader_left
 
 
 def test_ports_are_probed_until_every_task_has_answered() -> None:

@@ -41,8 +41,10 @@ def test_a_chief_without_servers_is_worker_0() -> None:
         ("worker", 1, "b:1"),
         ("worker", 2, "c:1"),
     ]
-    found = [resolve("auto", environment=tf_config(cluster, "worker", i)).process for i in (0, 1)]
-    assert found == [1, 2]
+    processes = [
+        resolve("auto", environment=tf_config(cluster, "worker", i)).process for i in (0, 1)
+    ]
+    assert processes == [1, 2]
 
 
 def test_with_servers_the_coordinator_comes_first_and_servers_last() -> None:
@@ -135,15 +137,15 @@ def test_a_host_finds_its_own_address() -> None:
 
 
 def test_an_engine_is_asked_for_what_the_run_wants() -> None:
-    asked: list[tuple[Mapping[str, Any], float]] = []
+    requests: list[tuple[Mapping[str, Any], float]] = []
 
     def ask(request: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
-        asked.append((request, timeout_s))
+        requests.append((request, timeout_s))
         return {"cluster": TWO, "task": {"type": "worker", "index": 1}}
 
     wanted = RequestedCluster(workers=2, parameter_servers=0, timeout_s=5)
     own_task = resolve("kubernetes:worker=app=lab,port=2222", wanted, environment={}, ask=ask)
-    assert asked == [
+    assert requests == [
         (
             {
                 "engine": "kubernetes",

@@ -25,7 +25,7 @@ def slurm_step(monkeypatch: pytest.MonkeyPatch) -> Any:
             int(part.partition("(")[0]) * int(part.partition("x")[2].rstrip(")") or 1)
             for part in per_node.split(",")
         )
-        told = {
+        environment = {
             "SLURM_PROCID": str(rank),
             "SLURM_LOCALID": str(local),
             "SLURMD_NODENAME": node,
@@ -35,7 +35,7 @@ def slurm_step(monkeypatch: pytest.MonkeyPatch) -> Any:
         } | more
         for name in ("CUDA_VISIBLE_DEVICES", "SLURM_GPUS_PER_TASK", "SLURM_TRES_PER_TASK"):
             monkeypatch.delenv(name, raising=False)
-        for name, value in told.items():
+        for name, value in environment.items():
             monkeypatch.setenv(name, value)
 
     return step
@@ -58,13 +58,13 @@ def test_slurm_without_gpus(slurm_step: Any) -> None:
 
 def test_slurm_and_the_resolver_number_hosts_differently(slurm_step: Any) -> None:
     """`n10` sorts before `n2`: every task still finds the address that is its own."""
-    found = {}
+    tasks = {}
     for rank, node in enumerate(NODES):
         slurm_step(rank, "n[1-11]", "1(x11)", node, 0)
         answer = slurm()
         index = answer["task"]["index"]
-        found[node] = answer["cluster"]["worker"][index]
-    assert found == {node: f"{node}:2222" for node in NODES}
+        tasks[node] = answer["cluster"]["worker"][index]
+    assert tasks == {node: f"{node}:2222" for node in NODES}
 
 
 def test_slurm_shares_a_nodes_gpus_among_its_tasks(slurm_step: Any) -> None:
@@ -77,7 +77,7 @@ def test_slurm_shares_a_nodes_gpus_among_its_tasks(slurm_step: Any) -> None:
 def test_slurm_with_parameter_servers(slurm_step: Any) -> None:
     slurm_step(0, "n[1-4]", "1(x4)", "n1", 0)
     answer = slurm(chief=1, ps=1)
-    assert {job: len(found) for job, found in answer["cluster"].items()} == {
+    assert {job: len(addresses) for job, addresses in answer["cluster"].items()} == {
         "chief": 1,
         "ps": 1,
         "worker": 2,
@@ -150,8 +150,8 @@ class Instances:
         return None
 
     def get(self, instance: str, **_query: Any) -> Any:
-        found = {"networkInterfaces": [{"networkIP": self.addresses[int(instance)]}]}
-        return SimpleNamespace(execute=lambda: found)
+        instance_document = {"networkInterfaces": [{"networkIP": self.addresses[int(instance)]}]}
+        return SimpleNamespace(execute=lambda: instance_document)
 
 
 def test_compute_engine_names_the_instances_of_a_group() -> None:

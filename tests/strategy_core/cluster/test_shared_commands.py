@@ -39,17 +39,17 @@ class Hosts:
             worker.take_sum(summed.tolist())
 
     def agreed(self) -> list[list[protocol.Command]]:
-        found: list[list[protocol.Command]] = [[]] * NUM_WORKERS
+        commands_of_worker: list[list[protocol.Command]] = [[]] * NUM_WORKERS
 
         def ask(number: int) -> None:
-            found[number] = self.workers[number].agreed()
+            commands_of_worker[number] = self.workers[number].agreed()
 
         threads = [threading.Thread(target=ask, args=(n,)) for n in range(NUM_WORKERS)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        return found
+        return commands_of_worker
 
     def _share(self, number: int, text: str) -> Sequence[str]:
         self._said[number] = text

@@ -76,12 +76,12 @@ def test_links_carry_what_the_kernel_counts(
         assert wall_ms >= 0.9 * SIZE_BYTES * 8 / (RATE_MBIT * 1e3), "no faster than its link"
 
 
-def check_ring(found: Links, workers: int) -> None:
+def check_ring(run_links: Links, workers: int) -> None:
     """Each sends its neighbour 2(n-1)/n of the gradient, and almost nothing to the others."""
     share = 2 * (workers - 1) / workers * SIZE_BYTES
-    assert found.derived_from == FROM_COLLECTIVES
+    assert run_links.derived_from == FROM_COLLECTIVES
     ring = {(worker, (worker + 1) % workers) for worker in range(workers)}
-    for link in found.links:
+    for link in run_links.links:
         pair = link.from_worker, link.to_worker
         assert link.bytes is not None
         if pair in ring:
@@ -91,11 +91,11 @@ def check_ring(found: Links, workers: int) -> None:
             assert link.bytes < 0.01 * share
 
 
-def check_interfaces(found: Links, workers: int) -> None:
+def check_interfaces(run_links: Links, workers: int) -> None:
     """Payload, headers and what was sent again are what the interface counted."""
-    assert len(found.interfaces) == 2 * workers
-    for use in found.interfaces:
-        told = use.payload_bytes + use.header_bytes + use.retransmitted_bytes
-        assert told == pytest.approx(use.bytes, rel=0.02)
+    assert len(run_links.interfaces) == 2 * workers
+    for use in run_links.interfaces:
+        explained_bytes = use.payload_bytes + use.header_bytes + use.retransmitted_bytes
+        assert explained_bytes == pytest.approx(use.bytes, rel=0.02)
         assert use.overhead is not None
         assert use.overhead > 0

@@ -74,11 +74,11 @@ def test_with_a_broken_tensorflow_the_verb_ends_with_1(
 
 
 def test_what_gpus_need_is_reported_part_by_part() -> None:
-    asked = {"cuda": "12.5", "cudnn": "9", "physical": [CPU, GPU, GPU]}
-    checks = by_key(gpu_checks(asked, "570.1", lambda _name: "2.25"))
+    inventory = {"cuda": "12.5", "cudnn": "9", "physical": [CPU, GPU, GPU]}
+    checks = by_key(gpu_checks(inventory, "570.1", lambda _name: "2.25"))
     assert {check.state for check in checks.values()} == {"ok"}
     assert "2: NVIDIA H100" in checks["gpus"].found
-    blind = by_key(gpu_checks(asked | {"physical": [CPU]}, "570.1", lambda _name: None))
+    blind = by_key(gpu_checks(inventory | {"physical": [CPU]}, "570.1", lambda _name: None))
     assert blind["gpu_driver"].state == "ok"
     assert "strategy-lab[cuda]" in blind["gpus"].advice
     none = by_key(

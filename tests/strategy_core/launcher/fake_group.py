@@ -72,9 +72,9 @@ class FakeGroup:
         workers: list[Any] = []
         for number, process in enumerate(self.processes):
             start = ProcessStart(protocol.Run(1, str(folder), number, 0, spec.to_json()))
-            place = worker_folder(folder, number)
-            place.path.mkdir(parents=True)
-            workers.append(WorkerMonitor(process, place, False, 0.0, start))  # type: ignore[arg-type]
+            own_folder = worker_folder(folder, number)
+            own_folder.path.mkdir(parents=True)
+            workers.append(WorkerMonitor(process, own_folder, False, 0.0, start))  # type: ignore[arg-type]
         self.group = ProcessGroup(workers, cluster)
 
     def happens(self, number: int, now: float, **record: Any) -> None:

@@ -102,19 +102,19 @@ class SimulatedWorker:
 
     def _obedience(self) -> list[Action]:
         kinds = {type(command) for command in self._sent}
-        found: list[Action] = []
+        possible: list[Action] = []
         if protocol.Stop in kinds and self.phase in ("running", "waiting"):
-            found.append(self._stop)
+            possible.append(self._stop)
         if protocol.Resume in kinds and self.phase == "waiting":
-            found.append(self._resume)
+            possible.append(self._resume)
         if protocol.Leave in kinds:
             if self.phase == "waiting":
-                found.append(lambda: self._close("replaced"))
+                possible.append(lambda: self._close("replaced"))
             elif self.phase == "serving":
-                found.append(lambda: self._close("finished"))
+                possible.append(lambda: self._close("finished"))
             elif self.phase == "done":
-                found.append(lambda: self._exit(0))
-        return found
+                possible.append(lambda: self._exit(0))
+        return possible
 
     @property
     def folder(self) -> WorkerFolder:

@@ -23,13 +23,13 @@ def is_private(name: str) -> bool:
 
 
 def test_no_class_of_the_launcher_overrides_a_private_method() -> None:
-    found = {}
+    definitions = {}
     for module in pkgutil.iter_modules(launcher.__path__, "strategy_core.launcher."):
         for cls in vars(importlib.import_module(module.name)).values():
             if inspect.isclass(cls) and cls.__module__ == module.name:
-                found[cls] = private_overrides(cls)
-    assert len(found) > 10
-    assert {cls: names for cls, names in found.items() if names} == {}
+                definitions[cls] = private_overrides(cls)
+    assert len(definitions) > 10
+    assert {cls: names for cls, names in definitions.items() if names} == {}
 
 
 class Base:

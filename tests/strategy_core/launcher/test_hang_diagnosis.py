@@ -72,10 +72,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def synchronous(tmp_path: Path) -> ThreeProcesses:
-    found = ThreeProcesses("multi-worker-mirrored", tmp_path)
+    processes = ThreeProcesses("multi-worker-mirrored", tmp_path)
     for number in range(3):
-        found.happens(number, 0.0, kind="step", step=0)
-    return found
+        processes.happens(number, 0.0, kind="step", step=0)
+    return processes
 
 
 def test_the_one_that_others_wait_for_is_named(
@@ -208,8 +208,8 @@ def test_on_a_host_of_its_own_a_stopped_worker_is_soon_hung(tmp_path: Path) -> N
 
 def part_of_a_group(folder: Path) -> ThreeProcesses:
     """One worker of three: its peers have launchers on hosts of their own."""
-    found = ThreeProcesses("multi-worker-mirrored", folder)
-    found.group.workers = found.group.workers[:1]
-    found.group.has_remote_peers = True
-    found.happens(0, 0.0, kind="step", step=0)
-    return found
+    processes = ThreeProcesses("multi-worker-mirrored", folder)
+    processes.group.workers = processes.group.workers[:1]
+    processes.group.has_remote_peers = True
+    processes.happens(0, 0.0, kind="step", step=0)
+    return processes

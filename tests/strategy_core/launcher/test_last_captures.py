@@ -90,9 +90,9 @@ def test_what_cannot_be_converted_says_why_and_is_kept(tmp_path: Path) -> None:
 def killed_in_the_profiler(folder: WorkerFolder, number: int) -> Path:
     """A capture whose process is killed after the profiler has written it, before more is known."""
     raw = leave_capture(folder, number)
-    found = read_pending(folder)[0][-1]
-    job = replace(found.job, xplane="", graph=str(folder.graph(0)))
-    Pending(job, found.event, is_written=False).save(folder)
+    pending = read_pending(folder)[0][-1]
+    job = replace(pending.job, xplane="", graph=str(folder.graph(0)))
+    Pending(job, pending.event, is_written=False).save(folder)
     return raw
 
 
@@ -162,17 +162,17 @@ def test_a_launcher_does_it_for_its_own_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever ended them. Another host's workers may be alive."""
-    asked = []
+    converted_folders = []
     monkeypatch.setattr(
         "strategy_core.launcher.run_control.convert_last_captures",
-        lambda folders: asked.append([each.path.name for each in folders]),
+        lambda folders: converted_folders.append([each.path.name for each in folders]),
     )
     with Launcher(worker_command=FORKED) as launcher:
         spec = RunSpec(devices="cpu:2", steps=10, workload_options={"accident": "segfault"})
         handle = launcher.launch(spec, tmp_path / "run")
         (tmp_path / "run" / "worker-1-0").mkdir()
         assert handle.wait(MAX_WAIT_S)
-    assert asked == [["worker-0-0"]]
+    assert converted_folders == [["worker-0-0"]]
 
 
 def test_a_renamed_run_is_converted_where_it_is(tmp_path: Path) -> None:
@@ -241,8 +241,8 @@ def test_of_two_that_convert_at_once_one_finds_none(tmp_path: Path) -> None:
     folder = worker_folder(tmp_path, 0)
     leave_capture(folder, 0)
     with ThreadPoolExecutor(2) as both:
-        found = list(both.map(lambda _: convert_last_captures([folder]), range(2)))
-    assert sorted(map(len, found)) == [0, 1]
+        outcomes = list(both.map(lambda _: convert_last_captures([folder]), range(2)))
+    assert sorted(map(len, outcomes)) == [0, 1]
     assert len(recorded(folder)[0]) == 1
 
 

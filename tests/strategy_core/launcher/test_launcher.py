@@ -248,8 +248,8 @@ def test_a_change_in_the_worker(launch: Callable[..., RunHandle]) -> None:
     number = handle.reconfigure({"devices": "cpu:4"})
     refused = handle.reconfigure({"global_batch_size": 3})
     wait_until(lambda: len(answers(handle)) == 2)
-    found = {answer["number"]: answer["status"] for answer in answers(handle)}
-    assert found == {number: "applied", refused: "rejected"}
+    status_of = {answer["number"]: answer["status"] for answer in answers(handle)}
+    assert status_of == {number: "applied", refused: "rejected"}
     assert handle.status == "running"
 
 

@@ -152,12 +152,12 @@ def test_a_run_that_lost_a_worker_begins_again_from_the_leaders_checkpoint(
     assert segments[1]["state_checksum_before"] == segments[1]["state_checksum_after"]
     again = steps_of(handle, segment=1)
     assert again == list(range(began_again, began_again + len(again)))
-    told = run_records(handle.folder)
-    told = [record for record in told if record["kind"] in ("exited", "note")]
-    why = [r["message"] for r in told if "killed on request" in str(r["message"]).lower()]
+    records = run_records(handle.folder)
+    records = [record for record in records if record["kind"] in ("exited", "note")]
+    why = [r["message"] for r in records if "killed on request" in str(r["message"]).lower()]
     assert len(why) == 1, "the reason for its loss is recorded once"
     assert why[0].startswith("Worker 1: ")
-    assert any("restarts from" in r["message"] for r in told if r["kind"] == "note")
+    assert any("restarts from" in r["message"] for r in records if r["kind"] == "note")
     assert derive_status(read_sources(handle.folder)).state == "stopped"
 
 

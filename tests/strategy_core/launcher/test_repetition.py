@@ -26,7 +26,7 @@ class Machine:
         self._step_ms = step_ms
 
     def record(self, _spec: RunSpec, folder: Path) -> None:
-        place = len(self.names)
+        turn = len(self.names)
         self.names.append(folder.name)
         write_run(
             folder,
@@ -36,9 +36,9 @@ class Machine:
             placement=False,
             memory=False,
             noise=0.0,
-            seed=place,
-            step_ms=self._step_ms(folder.name, place),
-            begins_s=60.0 * place,
+            seed=turn,
+            step_ms=self._step_ms(folder.name, turn),
+            begins_s=60.0 * turn,
             ending=self.endings.get(folder.name, "finished"),
         )
 
@@ -128,8 +128,8 @@ def test_runs_that_need_more_than_are_made_say_so_before_they_are_made(
     said: list[str] = []
     plan = Plan(tmp_path / "x", (A, B), seed=0)
     Repetition(plan, machine.record, said.append).go(None)
-    asked = [line for line in said if "runs a side are needed" in line]
-    assert asked[0].endswith("with the spread seen so far; --repeat auto makes 5")
+    notes = [line for line in said if "runs a side are needed" in line]
+    assert notes[0].endswith("with the spread seen so far; --repeat auto makes 5")
 
 
 def test_far_more_runs_than_are_made_end_it_after_the_first_and_can_be_continued(

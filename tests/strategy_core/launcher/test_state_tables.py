@@ -77,17 +77,17 @@ def rows(machine: Machine) -> str:
 def arrows(machine: Machine) -> dict[tuple[str, str], list[str]]:
     """The events by the ends of an arrow; a transition of all states in the box begins there."""
     leads, boxed = machine.leads, machine.boxed
-    found: dict[tuple[str, str], list[str]] = {}
+    edges: dict[tuple[str, str], list[str]] = {}
     for before, targets in leads.items():
         for after, events in targets.items():
             for event in events:
                 is_shared = before in boxed and all(
                     event in leads[each].get(after, ()) for each in boxed
                 )
-                arrow = found.setdefault((machine.box if is_shared else before, after), [])
+                arrow = edges.setdefault((machine.box if is_shared else before, after), [])
                 if event not in arrow:
                     arrow.append(event)
-    return found
+    return edges
 
 
 def drawing(machine: Machine) -> str:
@@ -113,13 +113,13 @@ def drawing(machine: Machine) -> str:
 
 def drawn(svg: str) -> dict[tuple[str, str], list[str]]:
     """The arrows of a drawing, as `arrows` returns them."""
-    found = {}
+    tables = {}
     for group in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}g"):
         before, between, after = group.get("id", "").partition("..")
         if between:
             texts = group.iter("{http://www.w3.org/2000/svg}text")
-            found[before, after] = [str(text.text) for text in texts]
-    return found
+            tables[before, after] = [str(text.text) for text in texts]
+    return tables
 
 
 def image(name: str) -> Path:
@@ -132,9 +132,9 @@ def block(name: str) -> re.Pattern[str]:
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_the_page_has_every_transition(name: str) -> None:
-    found = block(name).search(PAGE.read_text())
-    assert found is not None
-    assert found[2] == rows(MACHINES[name])
+    match = block(name).search(PAGE.read_text())
+    assert match is not None
+    assert match[2] == rows(MACHINES[name])
 
 
 @pytest.mark.parametrize("name", MACHINES)

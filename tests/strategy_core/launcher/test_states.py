@@ -56,12 +56,12 @@ def test_every_state_can_be_reached_and_leads_to_an_end(name: str) -> None:
 
 
 def reachable(state: Any, after: dict[Any, set[Any]]) -> set[Any]:
-    found: set[Any] = set()
+    states: set[Any] = set()
     new = {state}
     while new:
-        found |= new
-        new = {later for each in new for later in after[each]} - found
-    return found
+        states |= new
+        new = {later for each in new for later in after[each]} - states
+    return states
 
 
 def test_an_illegal_transition_is_an_error_in_tests() -> None:
@@ -207,9 +207,9 @@ def test_a_restart_during_a_change_leaves_the_next_change_its_generation() -> No
         """Have the leader come to it, and the others do what is asked of them."""
         leader = next(w for w in reversed(run.pool.workers) if w.command.worker == 0)
         for _ in range(100):
-            found = {each.__name__: each for each in leader.actions()}
-            if action in found:
-                found[action]()
+            action_of_name = {each.__name__: each for each in leader.actions()}
+            if action in action_of_name:
+                action_of_name[action]()
                 break
             for worker in run.pool.workers:
                 for each in worker.actions()[:1]:

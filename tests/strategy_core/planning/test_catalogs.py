@@ -138,9 +138,9 @@ def test_devices_by_name(devices: str, inventory: Inventory, names: list[str]) -
 
 
 def test_the_default_strategy_is_one_replica_whatever_devices_there_are() -> None:
-    found = plan(RunSpec(strategy="default", devices="cpu:4"), LAPTOP)
-    assert found.num_replicas == 1
-    assert [name.partition("device:")[2] for name in found.names] == ["CPU:0"]
+    planned = plan(RunSpec(strategy="default", devices="cpu:4"), LAPTOP)
+    assert planned.num_replicas == 1
+    assert [name.partition("device:")[2] for name in planned.names] == ["CPU:0"]
 
 
 @pytest.mark.parametrize(
@@ -241,10 +241,10 @@ def test_every_workload_describes_itself_in_one_line() -> None:
 def test_a_child_process_takes_the_inventory() -> None:
     from strategy_core.planning.inventory import probe
 
-    found = probe()
-    assert found.count("CPU") == 1
-    assert Inventory.from_json(found.to_json() | {"possibilities": None}) == found
-    assert probe() is found
+    inventory = probe()
+    assert inventory.count("CPU") == 1
+    assert Inventory.from_json(inventory.to_json() | {"possibilities": None}) == inventory
+    assert probe() is inventory
 
 
 @pytest.mark.parametrize(

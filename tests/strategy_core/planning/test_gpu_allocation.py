@@ -48,9 +48,9 @@ def test_workers_have_whole_gpus_of_their_own(
     workers: int, devices: str, num_gpus: int, expected: list[tuple[int, ...]]
 ) -> None:
     spec = asked(workers, devices=devices)
-    found = shares(spec, num_gpus)
-    assert [share.gpus for share in found] == expected
-    assert {(share.logical_per_gpu, share.workers_per_gpu) for share in found} == {(1, 1)}
+    allocated = shares(spec, num_gpus)
+    assert [share.gpus for share in allocated] == expected
+    assert {(share.logical_per_gpu, share.workers_per_gpu) for share in allocated} == {(1, 1)}
     planned = plan(spec, machine(num_gpus))
     assert planned.indices == tuple(range(len(expected[0])))
     assert not planned.shares_gpus

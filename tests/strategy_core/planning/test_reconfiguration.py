@@ -64,8 +64,8 @@ DELAYED = RunSpec.model_validate(
 def test_a_delay_ends_with_its_replica_and_says_so() -> None:
     changed = changed_spec(DELAYED, {"devices": "cpu:2"}, step=3)
     assert [delay.replica for delay in changed.inject] == [1]
-    (told,) = ended_delays(DELAYED, changed)
-    assert "30 ms in replica 3" in told
+    (note,) = ended_delays(DELAYED, changed)
+    assert "30 ms in replica 3" in note
 
 
 def test_a_delay_that_is_asked_for_must_have_its_replica() -> None:
@@ -126,9 +126,9 @@ def test_a_fresh_worker_is_asked_for_with_the_reason() -> None:
 def test_a_process_of_a_cluster_keeps_its_strategy_and_variables() -> None:
     worker = WorkerState({"CPU": 1}, is_in_cluster=True)
     assert _decided(PEERS, {"global_batch_size": 128}, worker).how == "adapt"
-    found = _decided(PEERS, {"learning_rate": 0.5}, worker)
-    assert found.how == "fresh-worker"
-    assert found.why.startswith("a change of learning_rate")
+    decision = _decided(PEERS, {"learning_rate": 0.5}, worker)
+    assert decision.how == "fresh-worker"
+    assert decision.why.startswith("a change of learning_rate")
 
 
 def test_gpus_that_are_split_otherwise_take_a_fresh_worker() -> None:

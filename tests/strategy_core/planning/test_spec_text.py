@@ -101,9 +101,9 @@ def test_a_python_program_asks_for_the_same_spec(spec: RunSpec) -> None:
     text = as_python(spec)
     compile(text, "again.py", "exec")
     fields = text[text.index("parse_spec(\n") + len("parse_spec(\n") : text.index("\nwith ")]
-    found: dict[str, RunSpec] = {}
-    exec(f"spec = parse_spec(\n{fields}", {"parse_spec": parse_spec}, found)
-    assert found["spec"] == spec
+    namespace: dict[str, RunSpec] = {}
+    exec(f"spec = parse_spec(\n{fields}", {"parse_spec": parse_spec}, namespace)
+    assert namespace["spec"] == spec
 
 
 def test_a_command_names_what_differs_from_the_defaults_and_the_main_fields() -> None:

@@ -29,9 +29,9 @@ def the_loss() -> str:
 def test_a_lost_name_is_reported_once_with_the_versions_and_its_cost() -> None:
     for _ in range(2):
         assert availability.private("tensorflow.python.eager.context:gone", "x is slow") is None
-    told = the_loss()
-    assert told.startswith("TensorFlow 2.")
-    assert told.endswith("has no tensorflow.python.eager.context:gone: x is slow.")
+    sentence = the_loss()
+    assert sentence.startswith("TensorFlow 2.")
+    assert sentence.endswith("has no tensorflow.python.eager.context:gone: x is slow.")
     assert availability.new_losses() == []
 
 

@@ -60,8 +60,8 @@ def test_a_mirrored_strategy_reduces_by_what_it_is_given_later() -> None:
     stock = strategy.extended._get_cross_device_ops(tf.constant(0.0))
     one_device = tf.distribute.ReductionToOneDevice()
     private_tf.reduce_by(strategy, one_device, None)
-    asked = strategy.extended._get_cross_device_ops(tf.constant(0.0))
-    assert asked is one_device, "MirroredStrategy no longer asks _cross_device_ops"
+    cross_device_ops = strategy.extended._get_cross_device_ops(tf.constant(0.0))
+    assert cross_device_ops is one_device, "MirroredStrategy no longer asks _cross_device_ops"
     options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=123)
     for given, expected in ((options, 123), (None, 0)):
         private_tf.reduce_by(strategy, None, given)

@@ -30,18 +30,18 @@ def test_a_label_beyond_the_outputs_is_recognised() -> None:
 
     loss = keras.losses.SparseCategoricalCrossentropy()
     error = error_of(lambda: loss(tf.constant([7]), tf.constant([[0.5, 0.5]])))
-    found = error_texts.LABEL_OUT_OF_RANGE.search(str(error))
-    assert found is not None
-    assert found.groups() == ("7", "2")
+    match = error_texts.LABEL_OUT_OF_RANGE.search(str(error))
+    assert match is not None
+    assert match.groups() == ("7", "2")
 
 
 def test_an_index_beyond_the_rows_is_recognised() -> None:
     import tensorflow as tf
 
     error = error_of(lambda: tf.gather(tf.zeros([3, 2]), tf.constant([5])))
-    found = error_texts.INDEX_OUT_OF_RANGE.search(str(error))
-    assert found is not None
-    assert found.groups() == ("5", "3")
+    match = error_texts.INDEX_OUT_OF_RANGE.search(str(error))
+    assert match is not None
+    assert match.groups() == ("5", "3")
 
 
 def test_a_loss_that_depends_on_no_weight() -> None:
@@ -75,9 +75,9 @@ second()
     )
     assert ended.returncode == 1
     assert tensorflow_names.SHAPES_DIFFER in ended.stderr
-    found = tensorflow_names.SHAPES_OF_MEMBERS.search(ended.stderr)
-    assert found is not None
-    assert set(found.groups()) == {"[3]", "[5]"}
+    match = tensorflow_names.SHAPES_OF_MEMBERS.search(ended.stderr)
+    assert match is not None
+    assert set(match.groups()) == {"[3]", "[5]"}
 
 
 def test_python_that_raises_inside_an_op() -> None:

@@ -65,7 +65,9 @@ def test_events_match_the_pattern(names: tuple[set[str], set[str]], pattern: str
 @pytest.mark.parametrize("pattern", ["ASYNC", "STAGE", "TRACING", "STEP"])
 def test_events_begin_with_the_name(names: tuple[set[str], set[str]], pattern: str) -> None:
     name = getattr(event_names, pattern)
-    assert any(found.startswith(name) for found in names[0]), f"no event begins with {name}"
+    assert any(event_name.startswith(name) for event_name in names[0]), (
+        f"no event begins with {name}"
+    )
 
 
 @pytest.mark.parametrize("wait", event_names.BATCH_WAITS)

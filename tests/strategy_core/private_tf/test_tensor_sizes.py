@@ -39,9 +39,9 @@ def test_sizes_are_those_of_the_python_importer() -> None:
 
     from strategy_core.private_tf import tensor_sizes as sizes
 
-    found = list(sizes.tensor_sizes(_graph_def()))
-    assert found == list(sizes._imported_in_python(_graph_def()))
-    by_name = {name: (count, dtype) for name, count, dtype in found}
+    tensors = list(sizes.tensor_sizes(_graph_def()))
+    assert tensors == list(sizes._imported_in_python(_graph_def()))
+    by_name = {name: (count, dtype) for name, count, dtype in tensors}
     assert by_name["rows:0"] == (None, tf.float32)
     assert by_name["any:0"] == (None, tf.float64)
     assert by_name["text:0"] == (1, tf.string)

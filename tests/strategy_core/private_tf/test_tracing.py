@@ -66,22 +66,22 @@ def test_the_body_of_a_loop_is_distinguished_from_other_graphs() -> None:
 
     from strategy_core.private_tf import tracing as private_tf
 
-    found = []
+    traced = []
 
     @tf.function
     def loop() -> None:
-        found.append(private_tf.is_loop_body(tf.compat.v1.get_default_graph()))
+        traced.append(private_tf.is_loop_body(tf.compat.v1.get_default_graph()))
         tf.while_loop(
             lambda i: i < 2,
             lambda i: (
-                found.append(private_tf.is_loop_body(tf.compat.v1.get_default_graph())),
+                traced.append(private_tf.is_loop_body(tf.compat.v1.get_default_graph())),
                 i + 1,
             )[1:],
             [tf.constant(0)],
         )
 
     loop()
-    assert found == [False, True]
+    assert traced == [False, True]
 
 
 def test_graphs_are_collected_while_a_function_is_traced() -> None:

@@ -18,7 +18,7 @@ def prepare() -> None:
 
 
 def main(argv: Sequence[str]) -> None:
-    found = {
+    facts = {
         "argv": [*argv],
         "variable": os.environ.get("OF_THE_TEST"),
         "folder": str(Path.cwd()),
@@ -26,7 +26,7 @@ def main(argv: Sequence[str]) -> None:
         "threads": threading.active_count(),
         "session": os.getsid(0) == os.getpid(),
     }
-    print(json.dumps(found), flush=True)
+    print(json.dumps(facts), flush=True)
     how = sys.stdin.readline().strip()
     if how == "signal":
         os.kill(os.getpid(), signal.SIGSEGV)

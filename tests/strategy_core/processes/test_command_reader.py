@@ -21,10 +21,10 @@ def test_commands_that_are_put_back_come_before_those_that_arrived_later() -> No
     reader.put_back([first])
     assert not reader.is_empty()
     os.write(write_end, protocol.command_line(second))
-    found: list[protocol.Command] = []
-    while len(found) < 2:
-        found += reader.pending()
-    assert found == [first, second]
+    commands: list[protocol.Command] = []
+    while len(commands) < 2:
+        commands += reader.pending()
+    assert commands == [first, second]
     assert reader.is_empty()
 
 

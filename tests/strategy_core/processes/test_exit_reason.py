@@ -49,7 +49,7 @@ CASES = [
 def test_the_exit_reason_follows_from_the_evidence(
     ending: ExitEvidence, verdict: str, message: str | None
 ) -> None:
-    found = exit_reason(ending)
-    assert found.verdict == verdict
-    assert (found.message is None) == (message is None)
-    assert re.search(message or "", found.message or "", re.DOTALL), found.message
+    reason = exit_reason(ending)
+    assert reason.verdict == verdict
+    assert (reason.message is None) == (message is None)
+    assert re.search(message or "", reason.message or "", re.DOTALL), reason.message

@@ -58,11 +58,11 @@ def test_a_fork_has_its_arguments_environment_and_folder(
     forks: ForkClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    child, _, pid, found = fork(forks)
-    assert found["argv"] == ["--one", "--parent", str(child.pid)]
+    child, _, pid, document = fork(forks)
+    assert document["argv"] == ["--one", "--parent", str(child.pid)]
     assert psutil.Process(pid).ppid() == child.pid
-    assert (found["variable"], found["folder"]) == ("1", str(tmp_path))
-    assert (found["threads"], found["session"]) == (1, True)
+    assert (document["variable"], document["folder"]) == ("1", str(tmp_path))
+    assert (document["threads"], document["session"]) == (1, True)
     assert child.poll() is None
     assert end(child, "0") == 0
 
@@ -84,7 +84,7 @@ def test_an_error_of_a_fork_is_in_its_stderr(forks: ForkClient) -> None:
 def test_forks_draw_different_random_numbers(forks: ForkClient) -> None:
     """They have the state of one import: without new seeds all would draw the same numbers."""
     children = [fork(forks) for _ in range(3)]
-    assert len({found["number"] for _, _, _, found in children}) == 3
+    assert len({facts["number"] for _, _, _, facts in children}) == 3
     assert [end(child, "0") for child, _, _, _ in children] == [0, 0, 0]
 
 

@@ -60,11 +60,11 @@ def test_use_is_cpu_time_per_second_with_the_processes_that_a_worker_started() -
     sampler = system.sampler()
     sampler.sample(living(7), 0.0)
     system.busy_s, system.stolen_s, system.groups = 106.0, 5.5, {7: {7: 52.0, 8: 2.0}}
-    found = sampler.sample(living(7), 2.0)
-    assert found is not None
-    assert (found.interval_ms, found.num_cores) == (2000.0, 4)
-    assert (found.busy_cores, found.stolen_cores) == (3.0, 0.25)
-    (process,) = found.processes
+    sample = sampler.sample(living(7), 2.0)
+    assert sample is not None
+    assert (sample.interval_ms, sample.num_cores) == (2000.0, 4)
+    assert (sample.busy_cores, sample.stolen_cores) == (3.0, 0.25)
+    (process,) = sample.processes
     assert (process.worker, process.cores, process.resident_bytes) == (0, 1.5, 1007)
 
 
@@ -80,9 +80,9 @@ def test_the_time_that_a_spare_process_used_before_its_run_does_not_count() -> N
     sampler = system.sampler()
     sampler.sample(living(7), 0.0)
     system.groups = {7: {7: 2.0}, 9: {9: 60.0}}
-    found = sampler.sample(living(7, 9), 2.0)
-    assert found is not None
-    assert [process.cores for process in found.processes] == [0.5, 0.0]
+    sample = sampler.sample(living(7, 9), 2.0)
+    assert sample is not None
+    assert [process.cores for process in sample.processes] == [0.5, 0.0]
 
 
 def test_an_ended_process_is_left_out() -> None:
@@ -103,10 +103,10 @@ def test_a_process_and_its_child_are_read_from_the_system() -> None:
     assert parent.stdin
     assert parent.stdout
     child = int(parent.stdout.readline())
-    found = process_times([parent.pid])[parent.pid]
+    times = process_times([parent.pid])[parent.pid]
     parent.communicate("\n", timeout=MAX_WAIT_S)
-    assert set(found) == {parent.pid, child}
-    assert all(time.cpu_s >= 0 and time.resident_bytes > 1_000_000 for time in found.values())
+    assert set(times) == {parent.pid, child}
+    assert all(time.cpu_s >= 0 and time.resident_bytes > 1_000_000 for time in times.values())
 
 
 def test_a_program_counts_itself_and_what_it_started_wherever_that_is() -> None:
@@ -121,12 +121,12 @@ def test_a_program_counts_itself_and_what_it_started_wherever_that_is() -> None:
     assert child.stdout
     child.stdout.readline()
     try:
-        (found,) = own_times([]).values()
+        (times,) = own_times([]).values()
     finally:
         child.communicate("\n", timeout=MAX_WAIT_S)
-    assert {os.getpid(), child.pid} <= set(found)
-    assert os.getppid() not in found
-    assert found[os.getpid()].cpu_s > 0
+    assert {os.getpid(), child.pid} <= set(times)
+    assert os.getppid() not in times
+    assert times[os.getpid()].cpu_s > 0
 
 
 def test_the_time_of_the_machine_grows_with_work() -> None:

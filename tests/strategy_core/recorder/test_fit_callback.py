@@ -60,8 +60,8 @@ def _raising(error: BaseException) -> Callable[..., Any]:
 
 
 def _events(run: Path, kind: str) -> list[dict[str, Any]]:
-    found = read_records(run / "worker-0-0/events.jsonl")
-    return [event for event in found if event["kind"] == kind]
+    records = read_records(run / "worker-0-0/events.jsonl")
+    return [event for event in records if event["kind"] == kind]
 
 
 def _steps(run: Path) -> list[int]:
@@ -71,15 +71,17 @@ def _steps(run: Path) -> list[int]:
 def test_fit_waits_for_each_batch_with_the_recorder_and_without(tmp_path: Path) -> None:
     """Keras 3 on TensorFlow reads the logs of every batch, whatever callbacks there are. Once it
     reads them later, the recorder must not keep it from that: see `async_safe`."""
-    found: list[bool] = []
+    is_async: list[bool] = []
 
-    def told(callback: Any, _batch: int, logs: Any = None) -> None:  # noqa: ARG001
+    def batch_ended(callback: Any, _batch: int, logs: Any = None) -> None:  # noqa: ARG001
         callers = (each.frame.f_locals.get("self") for each in inspect.stack())
-        found.append(next(each for each in callers if hasattr(each, "_async_train"))._async_train)
+        is_async.append(
+            next(each for each in callers if hasattr(each, "_async_train"))._async_train
+        )
 
-    _fit(_model(), _calling(on_train_batch_begin=told))
-    _fit(_model(), _recorder(tmp_path / "run"), _calling(on_train_batch_begin=told))
-    assert found == [False] * 2 * NUM_BATCHES
+    _fit(_model(), _calling(on_train_batch_begin=batch_ended))
+    _fit(_model(), _recorder(tmp_path / "run"), _calling(on_train_batch_begin=batch_ended))
+    assert is_async == [False] * 2 * NUM_BATCHES
 
 
 @pytest.mark.long(keep=2)
@@ -269,15 +271,15 @@ def _raising_at_once(_model: Any) -> None:
 
 
 def test_the_callback_shows_the_newest_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[Any] = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
+    profiles: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", profiles.append)
     recorder = _recorder(tmp_path / "run")
     with pytest.raises(LabError, match="No fit was recorded"):
         recorder.show()
     for _ in range(2):
         _fit(_model(), recorder)
     recorder.show()
-    assert [profile.path for profile in shown] == [tmp_path / "run-2"]
+    assert [profile.path for profile in profiles] == [tmp_path / "run-2"]
 
 
 @pytest.mark.long

@@ -506,16 +506,16 @@ def test_programs_of_one_cluster_share_a_run_and_a_clock(
         recorders.append(ProgramRecorder(tmp_path / "run"))
     clock = recorders[1].recorder.clock
     assert clock is not None
-    told: list[Any] = []
+    clock_events: list[Any] = []
 
-    def is_told() -> bool:
-        told.extend(clock.take_events())
-        return told != []
+    def is_measured() -> bool:
+        clock_events.extend(clock.take_events())
+        return clock_events != []
 
-    wait_until(is_told)
+    wait_until(is_measured)
     for recorder in recorders:
         recorder.close()
-    assert abs(told[0].offset_ns) <= told[0].uncertainty_ns
+    assert abs(clock_events[0].offset_ns) <= clock_events[0].uncertainty_ns
     assert sorted(path.name for path in (tmp_path / "run").glob("worker-*")) == [
         "worker-0-0",
         "worker-1-0",
@@ -544,11 +544,11 @@ def test_a_recorder_shows_the_run_that_it_is_recording(
 ) -> None:
     import strategy_core as lab
 
-    shown: list[Any] = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
+    profiles: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", profiles.append)
     with lab.record(tmp_path / "run") as recorder:
         with recorder.step():
             pass
         recorder.show()
-        (profile,) = shown
+        (profile,) = profiles
         assert (profile.path, profile.status.state) == (tmp_path / "run", "running")

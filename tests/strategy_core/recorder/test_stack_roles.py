@@ -17,19 +17,19 @@ pytestmark = pytest.mark.tf
 def _stacks_of(act: Callable[[], object]) -> set[tuple[str, str]]:
     """What is being done, and within what, at each call of a function while `act` runs."""
     sampler = StackSampler(0)
-    found: set[tuple[str, str]] = set()
+    roles: set[tuple[str, str]] = set()
 
     def look(frame: FrameType, event: str, _argument: object) -> None:
         if event == "c_call":
             stack = sampler._reduced(frame)
-            found.add((stack.doing, stack.within))
+            roles.add((stack.doing, stack.within))
 
     sys.setprofile(look)
     try:
         act()
     finally:
         sys.setprofile(None)
-    return found
+    return roles
 
 
 def test_what_a_custom_loop_waits_for_is_recognised() -> None:
@@ -136,9 +136,9 @@ def test_a_step_of_fit_with_the_recorders_callback_is_not_the_recorders_time(
     model.compile("sgd", "mse")
     recorder = lab.RecorderCallback(f"{tmp_path}/run")
     x, y = np.zeros((4, 2)), np.zeros((4, 1))
-    found = _stacks_of(lambda: model.fit(x, y, verbose=0, callbacks=[recorder]))
-    assert ("function", "") in found
-    assert ("recording", "callback") in found
+    stacks = _stacks_of(lambda: model.fit(x, y, verbose=0, callbacks=[recorder]))
+    assert ("function", "") in stacks
+    assert ("recording", "callback") in stacks
 
 
 def test_a_batch_that_the_recorder_passes_on_is_a_wait_for_input(

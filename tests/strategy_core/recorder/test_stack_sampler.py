@@ -150,8 +150,8 @@ def test_a_forked_child_stops_without_the_thread_that_it_lacks() -> None:
 def test_only_the_outermost_loops_of_a_function_are_kept(tmp_path: Path) -> None:
     source = tmp_path / "train.py"
     source.write_text("for e in x:\n  for b in y:\n    f()\ndef g():\n  while True:\n    h()\n")
-    found = [(loop.first, loop.last) for loop in outermost_loops(str(source))]
-    assert found == [(1, 3), (5, 6)]
+    loops = [(loop.first, loop.last) for loop in outermost_loops(str(source))]
+    assert loops == [(1, 3), (5, 6)]
 
 
 def _loops_of_tree(node: ast.AST) -> Iterator[tuple[int, int]]:
@@ -166,8 +166,8 @@ def _loops_of_tree(node: ast.AST) -> Iterator[tuple[int, int]]:
 def test_loops_are_those_of_the_syntax_tree(module: ModuleType) -> None:
     """The sampler does without one, which another thread's call of `ast.parse` would break."""
     file = str(module.__file__)
-    found = [(loop.first, loop.last) for loop in outermost_loops(file)]
-    assert found == list(_loops_of_tree(ast.parse(Path(file).read_text("utf-8"))))
+    loops = [(loop.first, loop.last) for loop in outermost_loops(file)]
+    assert loops == list(_loops_of_tree(ast.parse(Path(file).read_text("utf-8"))))
 
 
 def test_a_file_that_is_no_python_has_no_loops(tmp_path: Path) -> None:
@@ -185,12 +185,12 @@ def test_a_program_that_does_not_train_for_long_keeps_few_samples() -> None:
 
 
 def test_an_error_of_the_sampling_is_handed_over_and_ends_it() -> None:
-    found: list[Exception] = []
-    sampler = StackSampler(1, failed=found.append)
+    errors: list[Exception] = []
+    sampler = StackSampler(1, failed=errors.append)
     sampler.look = lambda **_: 1 / 0  # type: ignore[method-assign,assignment,return-value]
     sampler.start()
     sampler._sampler.join(5)
-    assert [type(error) for error in found] == [ZeroDivisionError]
+    assert [type(error) for error in errors] == [ZeroDivisionError]
     sampler.stop()
 
 
@@ -199,9 +199,11 @@ def test_lines_that_shuffle_data_are_kept_with_the_first_sample_of_their_file(
 ) -> None:
     """Such as `data.shuffle(5)` in this one; not `# data.shuffle(6)`."""
     stacks = read_stacks(_sampled(tmp_path))
-    found = [line for (file, line), text in stacks.around.items() if ".shuffle(" in text]
+    shuffle_lines = [line for (file, line), text in stacks.around.items() if ".shuffle(" in text]
     text = Path(__file__).read_text().splitlines()
-    assert found == [n for n, line in enumerate(text, 1) if ".shuffle(" in line.partition("#")[0]]
+    assert shuffle_lines == [
+        n for n, line in enumerate(text, 1) if ".shuffle(" in line.partition("#")[0]
+    ]
 
 
 def test_the_lines_around_a_sampled_one_are_kept_once(tmp_path: Path) -> None:

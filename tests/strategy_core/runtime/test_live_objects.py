@@ -22,9 +22,9 @@ class Slotted(Base):
 
 def test_the_objects_of_a_class_and_of_those_that_inherit_are_found() -> None:
     held = [Base(), Derived(), Slotted()]
-    found = instances(Base)
-    assert sorted(map(id, found)) == sorted(map(id, held))
-    del found, held
+    objects = instances(Base)
+    assert sorted(map(id, objects)) == sorted(map(id, held))
+    del objects, held
     assert instances(Base) == []
 
 

@@ -49,8 +49,8 @@ def _configured(monkeypatch: pytest.MonkeyPatch, rank: LocalRank | None, **spec:
     physical = [PhysicalDevice("CPU", "cpu"), *(PhysicalDevice("GPU", name) for name in GPUS)]
     fake = FakeConfig()
     monkeypatch.setattr(logical_devices, "tf", SimpleNamespace(config=fake))
-    found = Inventory(tuple(physical), "2.21.0")
-    monkeypatch.setattr(logical_devices, "inventory", lambda: found)
+    known_devices = Inventory(tuple(physical), "2.21.0")
+    monkeypatch.setattr(logical_devices, "inventory", lambda: known_devices)
     logical_devices.create_logical_devices(RunSpec(global_batch_size=64, **spec), rank)
     return fake
 

@@ -106,5 +106,5 @@ def test_without_package_or_driver_there_is_a_reason(monkeypatch: pytest.MonkeyP
         raise RuntimeError("NVML Shared Library Not Found")
 
     monkeypatch.setattr(FakeNvml, "nvmlInit", refused)
-    found = cards(lambda _name: FakeNvml())
-    assert found == "NVML does not start: NVML Shared Library Not Found"
+    answer = cards(lambda _name: FakeNvml())
+    assert answer == "NVML does not start: NVML Shared Library Not Found"

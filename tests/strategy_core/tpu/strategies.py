@@ -29,7 +29,7 @@ def results(strategy: Any, value: Any) -> list[Any]:
 
 def copies(variable: Any) -> list[Any]:
     """Every copy of a variable, of all replicas and all cores, as numpy."""
-    found = []
+    values = []
     for of_replica in variable.values:
-        found += [v.numpy() for v in getattr(of_replica, "variables", [of_replica])]
-    return found
+        values += [v.numpy() for v in getattr(of_replica, "variables", [of_replica])]
+    return values

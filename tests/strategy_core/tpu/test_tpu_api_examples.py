@@ -165,8 +165,8 @@ def test_distribute_dataset():
     def replica_fn(input):
         return input * 2
 
-    found = [results(strategy, strategy.run(replica_fn, args=(x,))) for x in dist_dataset]
-    assert found == [[0, 2], [4, 6]]
+    sums = [results(strategy, strategy.run(replica_fn, args=(x,))) for x in dist_dataset]
+    assert sums == [[0, 2], [4, 6]]
 
 
 def test_values_from_function():

@@ -141,8 +141,8 @@ def test_a_second_initialization_warns(messages):
     tpu.initialize_tpu_system(resolver)
     assert messages == []
     tpu.initialize_tpu_system(resolver)
-    (told,) = messages
-    assert "has already been initialized" in told
+    (message,) = messages
+    assert "has already been initialized" in message
 
 
 def test_a_step_after_shutdown_and_a_strategy_without_a_system_warn(messages):
@@ -160,14 +160,14 @@ def test_a_step_after_shutdown_and_a_strategy_without_a_system_warn(messages):
 
 
 def test_a_warning_says_if_no_virtual_cores_were_configured():
-    told = _in_a_new_process(
+    output = _in_a_new_process(
         """
         from strategy_core import tpu
         tpu.initialize_tpu_system(tpu.TPUClusterResolver(""))
         """
     )
-    assert "The emulated TPU has 1 core" in told
-    assert "configure_virtual_cores(8)" in told
+    assert "The emulated TPU has 1 core" in output
+    assert "configure_virtual_cores(8)" in output
 
 
 @pytest.mark.long(keep=1)
@@ -270,5 +270,5 @@ def test_tables_are_served_outside_of_the_scope():
     table = embedding.TableConfig(16, 8, initializer=tf.keras.initializers.Ones())
     served = embedding.TPUEmbeddingForServing({"a": embedding.FeatureConfig(table)}, None)
     served.build()
-    found = served({"a": tf.constant([[0], [1]])})["a"].numpy()
-    assert found.reshape(-1, 8).tolist() == [[1.0] * 8] * 2
+    values = served({"a": tf.constant([[0], [1]])})["a"].numpy()
+    assert values.reshape(-1, 8).tolist() == [[1.0] * 8] * 2

@@ -71,10 +71,10 @@ def test_fit_over_logical_cores():
     report = strategy.extended.last_expansion
     assert report.partitioned["MatMul"] > 0
     for weight in model.trainable_weights:
-        found = copies(weight.value)
-        assert len(found) == 4
-        for copy in found[1:]:
-            np.testing.assert_array_equal(copy, found[0])
+        values = copies(weight.value)
+        assert len(values) == 4
+        for copy in values[1:]:
+            np.testing.assert_array_equal(copy, values[0])
 
 
 def test_recurrent_and_embedding_layers():

@@ -34,14 +34,14 @@ def test_no_virtual_cores_are_made():
 
 
 def test_the_strategy_is_the_stock_one(monkeypatch):
-    asked, emulated = [], tpu.TPUStrategy
+    calls, emulated = [], tpu.TPUStrategy
     monkeypatch.setattr(
-        tf.distribute, "TPUStrategy", lambda *a, **k: asked.append((a, k)) or "real"
+        tf.distribute, "TPUStrategy", lambda *a, **k: calls.append((a, k)) or "real"
     )
     stock = STOCK("local")
     made = emulated(stock, experimental_spmd_xla_partitioning=True)
     assert made == "real"
-    assert asked == [((stock,), {"experimental_spmd_xla_partitioning": True})]
+    assert calls == [((stock,), {"experimental_spmd_xla_partitioning": True})]
 
 
 def test_connecting_and_initializing_go_to_tensorflow(monkeypatch):

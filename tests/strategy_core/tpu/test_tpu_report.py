@@ -28,12 +28,12 @@ def test_an_all_reduce_among_replicas():
         lambda x: tf.distribute.get_replica_context().all_reduce("sum", x),
         np.ones((3, 5), np.float32),
     )
-    (found,) = report.collectives
-    assert (found.op, found.group_size, found.bytes) == ("all-reduce", 4, 15 * FLOAT)
-    assert found.moved_bytes == 2 * 3 * 15 * FLOAT
-    assert found.devices == tuple(strategy.extended.worker_devices)
+    (collective,) = report.collectives
+    assert (collective.op, collective.group_size, collective.bytes) == ("all-reduce", 4, 15 * FLOAT)
+    assert collective.moved_bytes == 2 * 3 * 15 * FLOAT
+    assert collective.devices == tuple(strategy.extended.worker_devices)
     nodes = {op.name for op in run.get_concrete_function(tf.ones((3, 5))).graph.get_operations()}
-    assert set(found.nodes) <= nodes
+    assert set(collective.nodes) <= nodes
     assert report.moved_bytes() == {"collective": 2 * 3 * 15 * FLOAT}
 
 
@@ -100,9 +100,9 @@ def test_bytes_that_only_the_step_knows_are_unknown():
         input_signature=[tf.TensorSpec([None])],
     )
     run(tf.ones([3]))
-    (found,) = strategy.extended.last_expansion.collectives
-    assert found.bytes is None
-    assert found.moved_bytes is None
+    (collective,) = strategy.extended.last_expansion.collectives
+    assert collective.bytes is None
+    assert collective.moved_bytes is None
 
 
 def test_rows_for_the_tables_of_a_run():

@@ -21,8 +21,8 @@ def test_dynamic_batch_size_and_run_options():
         return strategy.run(lambda x: tf.reduce_sum(x, 1), args=(x,), options=options)
 
     for size in (1, 5):
-        for found in results(strategy, run(tf.ones([size, 3]))):
-            assert found.tolist() == [3.0] * size
+        for output in results(strategy, run(tf.ones([size, 3]))):
+            assert output.tolist() == [3.0] * size
 
 
 def test_sparse_input_prefetched_on_the_host():

@@ -280,8 +280,8 @@ def test_an_error_of_the_data_is_found_beside_a_collective_that_was_cancelled_fo
     path = written(tmp_path, NAMED)
     spec = RunSpec(workload=str(path))
     error = tf.errors.UnknownError(None, None, TWO_ERRORS.format(path=path))
-    told = explanation(spec, 3, error)
-    assert "raised UnknownError: KeyError: 'no more' (line 12)" in str(told)
+    explained = explanation(spec, 3, error)
+    assert "raised UnknownError: KeyError: 'no more' (line 12)" in str(explained)
     alone = TWO_ERRORS.replace(
         "  (0) UNKNOWN:  KeyError", "  (0) UNKNOWN:  Collective ops aborted by KeyError"
     )

@@ -66,13 +66,13 @@ class Waiting(Exception):  # noqa: N818 - not an error
 
 def rests(workers: Workers, num_agreements: int) -> list[int]:
     """Steps from one agreement to the next."""
-    found = []
+    sums = []
     for _ in range(num_agreements):
         count = 1
         while not workers.step():
             count += 1
-        found.append(count)
-    return found
+        sums.append(count)
+    return sums
 
 
 def test_short_steps_agree_ten_times_a_second_and_at_the_same_steps() -> None:

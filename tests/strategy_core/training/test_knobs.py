@@ -21,9 +21,9 @@ def ops(**knobs: Any) -> Counter[str]:
     )
     built = segment.build(spec)
     graph = built.custom.step.get_concrete_function(*next(built.custom.batches)).graph
-    found = graph.get_operations()
-    must_be = sum(op.node_def.attr["_XlaMustCompile"].b for op in found)
-    return Counter(op.type for op in found) + Counter({"compiled by XLA": must_be})
+    operations = graph.get_operations()
+    must_be = sum(op.node_def.attr["_XlaMustCompile"].b for op in operations)
+    return Counter(op.type for op in operations) + Counter({"compiled by XLA": must_be})
 
 
 def collectives(counted: Counter[str]) -> int:

@@ -180,10 +180,10 @@ def test_a_warning_names_the_line_the_op_and_the_way_out():
 
     with pytest.warns(tpu.TPUProgramWarning, match="Fill would not compile") as caught:
         tf.function(lambda: fresh.run(step))()
-    (told,) = caught
-    assert Path(told.filename).name == Path(__file__).name
-    assert told.lineno == step.__code__.co_firstlineno + 1
-    assert "Use a size that is known when the function is traced" in str(told.message)
+    (warning,) = caught
+    assert Path(warning.filename).name == Path(__file__).name
+    assert warning.lineno == step.__code__.co_firstlineno + 1
+    assert "Use a size that is known when the function is traced" in str(warning.message)
 
 
 def test_strict_raises_tensorflows_error():
@@ -219,8 +219,8 @@ def test_xla_check_and_strict_come_from_arguments_or_the_environment(
     monkeypatch.delenv(ENVIRONMENT, raising=False)
     if variable is not None:
         monkeypatch.setenv(ENVIRONMENT, variable)
-    found = XlaChecker.of(**{"xla_check": None, "strict": None, **keywords})
-    assert (found.is_on, found.is_strict) == (is_on, is_strict)
+    checker = XlaChecker.of(**{"xla_check": None, "strict": None, **keywords})
+    assert (checker.is_on, checker.is_strict) == (is_on, is_strict)
 
 
 def test_random_numbers_are_those_without_the_check():
@@ -235,6 +235,6 @@ def test_random_numbers_are_those_without_the_check():
 
 
 def test_the_registry_has_xlas_kernels():
-    found = kernels.registry()
-    assert {"MatMul", "Conv2D", "While", "ResourceApplyAdam"} <= set(found)
-    assert not {"DecodePng", "PyFunc", "PrintV2"} & set(found)
+    ops = kernels.registry()
+    assert {"MatMul", "Conv2D", "While", "ResourceApplyAdam"} <= set(ops)
+    assert not {"DecodePng", "PyFunc", "PrintV2"} & set(ops)

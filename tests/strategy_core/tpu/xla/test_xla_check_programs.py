@@ -52,13 +52,13 @@ def test_keras_fit_with_a_smaller_last_batch(replicas, cores, spmd):
 def test_a_variable_on_another_core():
     strategy = make(2, 2)
     with strategy.scope():
-        here = tf.Variable(tf.ones([3]))
+        variable = tf.Variable(tf.ones([3]))
         with strategy.extended.experimental_logical_device(1):
             elsewhere = tf.Variable(tf.ones([3]))
 
     def fn():
-        here.assign_add(elsewhere)
-        return here + 1
+        variable.assign_add(elsewhere)
+        return variable + 1
 
     with strategy.scope():
         strategy.run(tf.function(fn))

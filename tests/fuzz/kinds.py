@@ -32,17 +32,17 @@ def try_case(kind: str, number: int, seed: int) -> Fault | None:
                 warnings.simplefilter("ignore")
                 KINDS[kind](Path(folder), chance)
         except CaseError as error:
-            what, told = error.what, _told(error.error)
+            what, told = error.what, _where_and_what(error.error)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            told = _told(error)
+            told = _where_and_what(error)
         else:
             return None
     return Fault(kind, number, what, told)
 
 
-def _told(error: BaseException) -> str:
+def _where_and_what(error: BaseException) -> str:
     place = traceback.extract_tb(error.__traceback__)
     own = [
         f"{Path(each.filename).name}:{each.lineno}"

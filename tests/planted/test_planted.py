@@ -54,16 +54,16 @@ def recorded(request: pytest.FixtureRequest, planted: Planted) -> Recorded:
     """The findings of a planted program, which a second try records again."""
     attempt = getattr(request.node, "execution_count", 1)
 
-    def found(kind: str) -> list[Finding]:
+    def findings_of(kind: str) -> list[Finding]:
         profile = planted(kind) if attempt == 1 else planted(kind, attempt)
         return list(findings(gather_facts(profile, profile.segments[0])))
 
-    return found
+    return findings_of
 
 
-def first(found: list[Finding]) -> Finding:
+def first(reported: list[Finding]) -> Finding:
     """The first finding about a usual step: recording and the first step cost a short run most."""
-    return next(item for item in found if item.key not in (*ASIDE, ONCE))
+    return next(item for item in reported if item.key not in (*ASIDE, ONCE))
 
 
 @pytest.mark.alone

@@ -27,7 +27,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return Installed(copied(folder / "copy"), folder / "venv")
 
 
-def without(folder: Path, *leaves: str) -> Installed:
+def lab_without(folder: Path, *leaves: str) -> Installed:
     """The lab without these leaves; the page that is made from its verbs is made again."""
     copy = copied(folder / "copy")
     for leaf in leaves:
@@ -54,7 +54,7 @@ def test_no_file_outside_a_leaf_imports_it() -> None:
 def test_without_a_leaf_exactly_what_it_adds_is_gone_and_all_contracts_hold(
     leaf: str, whole: Installed, tmp_path: Path
 ) -> None:
-    rest = without(tmp_path, leaf)
+    rest = lab_without(tmp_path, leaf)
     had, left = (json.loads(python("-c", SURFACE)) for python in (whole, rest))
     assert minus(had, left) == listed(TESTS / leaf / "public_surface.json")
     rest("-c", "from importlinter.cli import lint_imports; raise SystemExit(lint_imports())")
@@ -65,7 +65,7 @@ def test_without_a_leaf_exactly_what_it_adds_is_gone_and_all_contracts_hold(
 @pytest.mark.long
 def test_without_all_leaves_only_their_tests_are_gone(whole: Installed, tmp_path: Path) -> None:
     collect = ("-m", "pytest", "--collect-only", "tests")
-    kernel = without(tmp_path, *LEAVES)
+    kernel = lab_without(tmp_path, *LEAVES)
     gone = set(whole(*collect).splitlines()) - set(kernel(*collect).splitlines())
     tests = {line for line in gone if "::" in line}
     folders = tuple(f"tests/plugins/{leaf}/" for leaf in LEAVES)

@@ -12,57 +12,57 @@ from strategy_profiles.cache import KeptNewest, OnceEach
 from tests.timeouts import MAX_WAIT_S
 
 
-def kept(max_values: int = 3, max_size: int = 100) -> KeptNewest[str]:
+def cache_of(max_values: int = 3, max_size: int = 100) -> KeptNewest[str]:
     return KeptNewest(len, max_values, max_size)
 
 
-def never() -> str:
+def not_computed_again() -> str:
     raise AssertionError("it is kept, and was computed again")
 
 
-def made(value: str) -> Callable[[], str]:
+def computing(value: str) -> Callable[[], str]:
     return lambda: value
 
 
 def test_what_is_kept_is_not_computed_again() -> None:
-    cache = kept()
-    assert cache.get("a", "1", made("first")) == "first"
-    assert cache.get("a", "1", never) == "first"
+    cache = cache_of()
+    assert cache.get("a", "1", computing("first")) == "first"
+    assert cache.get("a", "1", not_computed_again) == "first"
 
 
 def test_only_the_newest_version_of_a_run_is_kept() -> None:
-    cache = kept()
-    cache.get("a", "1", made("first"))
-    assert cache.get("a", "2", made("second")) == "second"
-    assert cache.get("a", "2", never) == "second"
-    assert cache.get("a", "1", made("again")) == "again"
+    cache = cache_of()
+    cache.get("a", "1", computing("first"))
+    assert cache.get("a", "2", computing("second")) == "second"
+    assert cache.get("a", "2", not_computed_again) == "second"
+    assert cache.get("a", "1", computing("again")) == "again"
     assert cache.names() == ["a"]
 
 
 def test_those_asked_for_last_stay() -> None:
-    cache = kept(max_values=2)
+    cache = cache_of(max_values=2)
     for name in ("a", "b"):
-        cache.get(name, "1", made(name))
-    cache.get("a", "1", never)
-    cache.get("c", "1", made("c"))
+        cache.get(name, "1", computing(name))
+    cache.get("a", "1", not_computed_again)
+    cache.get("c", "1", computing("c"))
     assert cache.names() == ["a", "c"]
 
 
 def test_large_ones_take_the_place_of_several() -> None:
-    cache = kept(max_size=10)
+    cache = cache_of(max_size=10)
     for name in ("a", "b"):
-        cache.get(name, "1", made("x" * 5))
-    cache.get("c", "1", made("x" * 6))
+        cache.get(name, "1", computing("x" * 5))
+    cache.get("c", "1", computing("x" * 6))
     assert cache.names() == ["c"]
-    cache.get("d", "1", made("x" * 1000))  # more than the limit: kept while it is looked at
+    cache.get("d", "1", computing("x" * 1000))  # more than the limit: kept while it is looked at
     assert cache.names() == ["d"]
 
 
 def test_a_failure_is_not_kept() -> None:
     values: OnceEach[str] = OnceEach()
     with pytest.raises(AssertionError):
-        values.get("a", never)
-    assert values.get("a", made("value")) == "value"
+        values.get("a", not_computed_again)
+    assert values.get("a", computing("value")) == "value"
 
 
 def test_two_that_ask_at_once_compute_it_once() -> None:

@@ -41,7 +41,7 @@ def _climber(file: Path) -> None:
 
 
 def _encrypted(file: Path) -> None:
-    _with(file, "run.json", "{}")
+    _pack_one_file(file, "run.json", "{}")
     content = bytearray(file.read_bytes())
     directory = content.index(b"PK\x01\x02")
     for flags in (6, directory + 8):
@@ -49,12 +49,12 @@ def _encrypted(file: Path) -> None:
     file.write_bytes(content)
 
 
-def _with(file: Path, name: str, text: str) -> None:
+def _pack_one_file(file: Path, name: str, text: str) -> None:
     with zipfile.ZipFile(file, "w") as packed:
         packed.writestr(zipfile.ZipInfo(name), text)
 
 
-def _of_lzma(file: Path) -> None:
+def _pack_by_lzma(file: Path) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as packed:
         packed.writestr("run.json", "x" * 1000)
     content = bytearray(file.read_bytes())
@@ -63,7 +63,7 @@ def _of_lzma(file: Path) -> None:
 
 
 def _no_text_as_a_name(file: Path) -> None:
-    _with(file, "é.json", "{}")
+    _pack_one_file(file, "é.json", "{}")
     file.write_bytes(file.read_bytes().replace("é".encode(), b"\xff\xff"))
 
 
@@ -81,13 +81,13 @@ def _a_file_as_a_folder(file: Path) -> None:
         (_climber, "outside of its folder"),
         (_encrypted, "encrypted"),
         (_a_file_as_a_folder, "cannot be written"),
-        (_of_lzma, "damaged"),
+        (_pack_by_lzma, "damaged"),
         (_no_text_as_a_name, "damaged"),
-        (lambda file: _with(file, ".", "x"), "no name"),
-        (lambda file: _with(file, "", "x"), "no name"),
-        (lambda file: _with(file, f"{'a/' * 900}x", "x"), "in over 100 folders"),
-        (lambda file: _with(file, "run.json", "{"), "damaged run.json"),
-        (lambda file: _with(file, "notes.txt", "no run"), "run"),
+        (lambda file: _pack_one_file(file, ".", "x"), "no name"),
+        (lambda file: _pack_one_file(file, "", "x"), "no name"),
+        (lambda file: _pack_one_file(file, f"{'a/' * 900}x", "x"), "in over 100 folders"),
+        (lambda file: _pack_one_file(file, "run.json", "{"), "damaged run.json"),
+        (lambda file: _pack_one_file(file, "notes.txt", "no run"), "run"),
     ],
 )
 def test_what_is_no_packed_run_is_refused_and_leaves_nothing(

@@ -23,22 +23,22 @@ def imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 @pytest.fixture
-def seen(imports: list[bool]) -> list[bool]:
+def seen_imports(imports: list[bool]) -> list[bool]:
     when_imported(NAME, lambda: imports.append(sys.modules[NAME].HAS_RUN))
     return imports
 
 
-def test_the_import_is_seen_once(seen: list[bool]) -> None:
+def test_the_import_is_seen_once(seen_imports: list[bool]) -> None:
     importlib.import_module(NAME)
     importlib.reload(sys.modules[NAME])
-    assert seen == [True]
+    assert seen_imports == [True]
 
 
-def test_to_ask_whether_the_module_is_installed_is_no_import(seen: list[bool]) -> None:
+def test_to_ask_whether_the_module_is_installed_is_no_import(seen_imports: list[bool]) -> None:
     assert importlib.util.find_spec(NAME) is not None
-    assert not seen
+    assert not seen_imports
     importlib.import_module(NAME)
-    assert seen == [True]
+    assert seen_imports == [True]
 
 
 def test_a_module_that_was_imported_before_is_seen_at_once(imports: list[bool]) -> None:

@@ -106,12 +106,18 @@ class Cards:
         for replica, device in enumerate(self.devices):
             nodes += _edge("IteratorGetNext", replica, _CPU, device)
             nodes += [
-                _node(_of(replica, "dense/MatMul"), "MatMul", device, f"recv_{replica}"),
+                _node(_name_of(replica, "dense/MatMul"), "MatMul", device, f"recv_{replica}"),
                 _node(
-                    _of(replica, "grad/MatMul_1"), "MatMul", device, _of(replica, "dense/MatMul")
+                    _name_of(replica, "grad/MatMul_1"),
+                    "MatMul",
+                    device,
+                    _name_of(replica, "dense/MatMul"),
                 ),
                 _node(
-                    _of(replica, "grad/MatMul_2"), "MatMul", device, _of(replica, "grad/MatMul_1")
+                    _name_of(replica, "grad/MatMul_2"),
+                    "MatMul",
+                    device,
+                    _name_of(replica, "grad/MatMul_1"),
                 ),
             ]
             nodes += self._reduction(replica, device)
@@ -146,17 +152,17 @@ class Cards:
         late = self._late(replica)
         work = [
             ("MemcpyH2D", f"edge:IteratorGetNext:{replica}", _COPY_STREAM, 1, 3),
-            (_GEMM, f"{_of(replica, 'dense/MatMul')}:MatMul", _COMPUTE_STREAM, 3, 23 + late),
+            (_GEMM, f"{_name_of(replica, 'dense/MatMul')}:MatMul", _COMPUTE_STREAM, 3, 23 + late),
             (
                 _GEMM,
-                f"{_of(replica, 'grad/MatMul_1')}:MatMul",
+                f"{_name_of(replica, 'grad/MatMul_1')}:MatMul",
                 _COMPUTE_STREAM,
                 23 + late,
                 33 + late,
             ),
             (
                 _GEMM,
-                f"{_of(replica, 'grad/MatMul_2')}:MatMul",
+                f"{_name_of(replica, 'grad/MatMul_2')}:MatMul",
                 _COMPUTE_STREAM,
                 33 + late,
                 43 + late,
@@ -174,7 +180,7 @@ class Cards:
             (kernel, annotation, _NCCL_STREAM, max(43 + late, first_end), second_end),
             (
                 "void AssignSub",
-                f"{_of(replica, 'update')}:ResourceApplyGradientDescent",
+                f"{_name_of(replica, 'update')}:ResourceApplyGradientDescent",
                 _COMPUTE_STREAM,
                 second_end + self.launch_late_ms,
                 second_end + self.launch_late_ms + 2,
@@ -186,11 +192,11 @@ class Cards:
         arrived = last + 5
         update = (
             "void AssignSub",
-            f"{_of(replica, 'update')}:ResourceApplyGradientDescent",
+            f"{_name_of(replica, 'update')}:ResourceApplyGradientDescent",
             _COMPUTE_STREAM,
         )
         if replica:
-            grad = _of(replica, "grad/MatMul_2")
+            grad = _name_of(replica, "grad/MatMul_2")
             return [
                 ("MemcpyP2P", f"edge:{grad}:0", _PEER_STREAM, own, own + 5),
                 (*update, arrived + 6, arrived + 8),
@@ -271,7 +277,7 @@ class Cards:
                     self._async(step, name, op, at, base + end)
             elif replica:
                 arrived = 48 + self._late(replica)
-                grad = _of(replica, "grad/MatMul_2")
+                grad = _name_of(replica, "grad/MatMul_2")
                 self._async(step, f"{grad}/recv_0", "_Recv", issued, base + arrived)
                 self._async(step, f"AddN/recv_{replica}", "_Recv", issued, base + 54 + self.late_ms)
 
@@ -283,7 +289,7 @@ class Cards:
     # The graph.
 
     def _reduction(self, replica: int, device: str) -> list[Node]:
-        grads = [_of(replica, f"grad/MatMul_{number}") for number in (1, 2)]
+        grads = [_name_of(replica, f"grad/MatMul_{number}") for number in (1, 2)]
         update = "ResourceApplyGradientDescent"
         if not self.by_copies:
             names = [_collective(number, replica) for number in range(2)]
@@ -292,15 +298,15 @@ class Cards:
                     _node(name, "CollectiveReduceV2", device, grad, size=BYTES, group=self.num)
                     for name, grad in zip(names, grads, strict=True)
                 ),
-                _node(_of(replica, "update"), update, device, *names),
+                _node(_name_of(replica, "update"), update, device, *names),
             ]
         if replica:
             return [
                 *_edge(grads[1], 0, device, self.devices[0], own=True),
                 *_edge("AddN", replica, self.devices[0], device, own=True),
-                _node(_of(replica, "update"), update, device, f"AddN/recv_{replica}"),
+                _node(_name_of(replica, "update"), update, device, f"AddN/recv_{replica}"),
             ]
-        others = [f"{_of(r, 'grad/MatMul_2')}/recv_0" for r in range(1, self.num)]
+        others = [f"{_name_of(r, 'grad/MatMul_2')}/recv_0" for r in range(1, self.num)]
         return [
             _node("AddN", "AddN", device, grads[1], *others, size=BYTES),
             _node("update", update, device, "AddN"),
@@ -370,7 +376,7 @@ def _event(event_name: str, start_ms: float, end_ms: float, **stats: int | str) 
     return event_name, round(start_ms * 1e9), round((end_ms - start_ms) * 1e9), stats
 
 
-def _of(replica: int, name: str) -> str:
+def _name_of(replica: int, name: str) -> str:
     return f"replica_{replica}/{name}" if replica else name
 
 

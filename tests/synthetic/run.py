@@ -156,7 +156,7 @@ def _exited(launcher: _Clocked | None, folder: WorkerFolder, verdict: str, code:
         launcher.write(events.Exited(folder.worker, folder.generation, code, verdict))
 
 
-def _opened(
+def _segment_opened(
     recipe: Recipe, segment: int, first: int, started_ns: int, moved: str | None
 ) -> events.SegmentOpened:
     checksum = f"sha256:{segment:064x}"
@@ -193,7 +193,7 @@ def _write_segment(
     starts = log.at_ns + np.concatenate([[0], np.cumsum(lengths + after_ns)[:-1]]).astype(np.int64)
     if recipe.gaps is not None:
         write_stacks(folder, starts, lengths, recipe.gaps, recipe.lines)
-    log.write(_opened(recipe, segment, first, log.at_ns, recipe.moved))
+    log.write(_segment_opened(recipe, segment, first, log.at_ns, recipe.moved))
     window_starts = [] if recipe.leader_only and folder.worker else _window_starts(recipe)
     captured = {start + i for start in window_starts for i in range(recipe.window_steps)}
     made = tables.Segment(

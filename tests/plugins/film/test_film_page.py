@@ -25,7 +25,7 @@ def warnings(page: AppTest) -> list[str]:
     return [item.value.replace("\\", "") for item in page.warning]
 
 
-def asked(page: AppTest, name: str) -> str:
+def in_address(page: AppTest, name: str) -> str:
     """What the address has: a text as the test wrote it, or a list as the page did."""
     value = page.query_params[name]
     return value if isinstance(value, str) else value[0]
@@ -35,7 +35,7 @@ def asked(page: AppTest, name: str) -> str:
 def test_a_step_that_the_run_cannot_show_is_named_with_the_one_shown(runs: Path, step: str) -> None:
     page = open_page("film", runs, run="one", step=step)
     (said,) = warnings(page)
-    shown = asked(page, "step")
+    shown = in_address(page, "step")
     assert int(shown) in CAPTURED
     assert said == f"This run has no captured step {step}. The film is of step {shown}."
 
@@ -43,12 +43,12 @@ def test_a_step_that_the_run_cannot_show_is_named_with_the_one_shown(runs: Path,
 def test_a_step_that_was_captured_is_shown_without_a_word(runs: Path) -> None:
     page = open_page("film", runs, run="one", step="3")
     assert warnings(page) == []
-    assert asked(page, "step") == "3"
+    assert in_address(page, "step") == "3"
 
 
 def test_the_step_of_the_run_before_is_no_mistake_of_the_reader(runs: Path) -> None:
     page = open_page("film", runs, run="other", step="20")
     page.selectbox("pick_run").set_value("one")
     rerun(page)
-    assert asked(page, "run") == "one"
+    assert in_address(page, "run") == "one"
     assert warnings(page) == []

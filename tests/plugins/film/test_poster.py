@@ -15,21 +15,21 @@ def node(number: int, *states: tuple[int, int, str]) -> Node:
     return Node(f"replica {number}", f"CPU:{number}", 0, number, "measured", parts, ())
 
 
-def said(*nodes: Node) -> Captions:
+def captions_of(*nodes: Node) -> Captions:
     return Captions(LENGTH, nodes, (), (), ())
 
 
 def test_a_wait_before_more_work_is_for_a_tensor() -> None:
     waits = node(0, (0, 10, "compute"), (10, 20, "wait"), (20, 30, "compute"))
     works = node(1, (0, 30, "compute"))
-    texts = [text for _, text in said(waits, works).all()]
+    texts = [text for _, text in captions_of(waits, works).all()]
     assert "Replica 0 waits for a tensor; replica 1 computes." in texts
 
 
 def test_a_wait_after_the_last_op_is_for_the_others() -> None:
     waits = node(0, (0, 10, "compute"), (10, 30, "wait"))
     works = node(1, (0, 30, "compute"))
-    texts = [text for _, text in said(waits, works).all()]
+    texts = [text for _, text in captions_of(waits, works).all()]
     assert "Replica 0 waits for the others to end; replica 1 computes." in texts
 
 
@@ -42,7 +42,7 @@ def test_the_poster_is_a_moment_of_which_its_caption_is_true() -> None:
         tuple(State(int(a * MS), int(b * MS), phase) for a, b, phase in parts), (),
     )  # fmt: skip
     nodes = [first, node(1, (0, 30, "compute"))]
-    captions = said(*nodes).all()
+    captions = captions_of(*nodes).all()
     at = poster((), nodes, captions, LENGTH)
     text = [text for start, text in captions if start <= at][-1]
     phase = next(state.phase for state in first.states if state.start_ns <= at < state.end_ns)

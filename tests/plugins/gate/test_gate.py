@@ -43,7 +43,7 @@ IMPORTED = REPOSITORY / "tests" / "data" / "imported" / "tpu_psum"
 HERE = Machine("here", 2, "2.21.0")
 
 
-def made(run: Path, **options: Any) -> CheckedRun:
+def checked_run(run: Path, **options: Any) -> CheckedRun:
     return read_run(strategy_profiles.load(write_run(run, **{"steps": 60, **options})))
 
 
@@ -83,8 +83,8 @@ def test_the_labs_own_gather_of_timestamps_is_no_collective_of_the_program(tmp_p
 
 
 def test_a_run_of_the_same_program_is_within(tmp_path: Path) -> None:
-    baseline = accept([made(tmp_path / "a")])
-    checks = exact_checks(baseline, [made(tmp_path / "b", seed=3, step_ms=90.0)])
+    baseline = accept([checked_run(tmp_path / "a")])
+    checks = exact_checks(baseline, [checked_run(tmp_path / "b", seed=3, step_ms=90.0)])
     assert {check.outcome for check in checks} == {"within"}
     names = {f"{check.group}: {check.name}" for check in checks}
     assert names >= {
@@ -117,47 +117,49 @@ def test_a_run_of_the_same_program_is_within(tmp_path: Path) -> None:
 def test_what_does_not_vary_fails_by_one_run(
     tmp_path: Path, change: dict[str, Any], fails: str
 ) -> None:
-    baseline = accept([made(tmp_path / "a")])
-    checks = exact_checks(baseline, [made(tmp_path / "b", **change)])
+    baseline = accept([checked_run(tmp_path / "a")])
+    checks = exact_checks(baseline, [checked_run(tmp_path / "b", **change)])
     assert fails in {f"{c.group}: {c.name}" for c in checks if c.outcome == "beyond"}
 
 
 def test_less_traffic_passes_and_is_called_better(tmp_path: Path) -> None:
-    baseline = accept([made(tmp_path / "a")])
-    report = gate(baseline, [made(tmp_path / "b", collective_bytes=(2_000_000,))], only="exact")
+    baseline = accept([checked_run(tmp_path / "a")])
+    report = gate(
+        baseline, [checked_run(tmp_path / "b", collective_bytes=(2_000_000,))], only="exact"
+    )
     assert (report.outcome, report.is_better) == ("within", True)
 
 
 def test_a_fact_in_which_accepted_runs_differ_is_not_checked(tmp_path: Path) -> None:
-    first, second = made(tmp_path / "a"), made(tmp_path / "b", ops_per_step=25)
+    first, second = checked_run(tmp_path / "a"), checked_run(tmp_path / "b", ops_per_step=25)
     baseline = accept([first, second])
     assert "placement: ops on CPU:0" in baseline.varies
-    report = gate(baseline, [made(tmp_path / "c", ops_per_step=30)], only="exact")
+    report = gate(baseline, [checked_run(tmp_path / "c", ops_per_step=30)], only="exact")
     assert report.outcome == "within"
     assert any("ops on CPU:0" in note for note in report.notes)
 
 
 def test_a_run_that_lacks_what_was_accepted_is_no_pass(tmp_path: Path) -> None:
-    baseline = accept([made(tmp_path / "a")])
-    report = gate(baseline, [made(tmp_path / "b", windows=0)], only="exact")
+    baseline = accept([checked_run(tmp_path / "a")])
+    report = gate(baseline, [checked_run(tmp_path / "b", windows=0)], only="exact")
     assert report.outcome == "undecided"
     assert any("captured" in text for text in open_questions(report))
 
 
 def test_a_check_that_is_not_known_is_not_counted_as_beyond(tmp_path: Path) -> None:
-    baseline = accept([made(tmp_path / "a")])
-    report = gate(baseline, [made(tmp_path / "b", windows=0, replicas=2)], only="exact")
+    baseline = accept([checked_run(tmp_path / "a")])
+    report = gate(baseline, [checked_run(tmp_path / "b", windows=0, replicas=2)], only="exact")
     num = {kind: sum(c.outcome == kind for c in report.exact) for kind in ("beyond", "unknown")}
     assert min(num.values()) > 0
     assert head(report).startswith(f"Beyond the baseline: {num['beyond']} of ")
 
 
 def test_a_fact_that_no_accepted_run_knows_is_named_and_not_within(tmp_path: Path) -> None:
-    baseline = accept([made(tmp_path / "a")])
+    baseline = accept([checked_run(tmp_path / "a")])
     name = "all-reduce of 4, bytes per step"
     exact = baseline.exact | {"collectives": baseline.exact["collectives"] | {name: None}}
     report = gate(
-        msgspec.structs.replace(baseline, exact=exact), [made(tmp_path / "b")], only="exact"
+        msgspec.structs.replace(baseline, exact=exact), [checked_run(tmp_path / "b")], only="exact"
     )
     assert name not in {check.name for check in report.exact}
     assert f"Not checked, as the accepted runs do not know it: collectives: {name}." in report.notes
@@ -169,7 +171,7 @@ def test_what_an_imported_run_lacks_is_unknown_and_not_less(tmp_path: Path) -> N
     assert not any("variables" in name for name in imported.exact.facts["placement"])
     own = accept([imported])
     assert own.is_imported
-    recorded = made(tmp_path / "recorded")
+    recorded = checked_run(tmp_path / "recorded")
     with pytest.raises(LabError, match="Run tpu_psum was imported, and the baseline was recorded"):
         gate(accept([recorded]), [imported])
     with pytest.raises(LabError, match="The baseline was imported, and run recorded was recorded"):
@@ -249,14 +251,14 @@ def test_a_new_kind_of_op_counts_from_zero_and_a_short_one_does_not_count() -> N
 
 
 def test_the_file_comes_back_as_it_was(tmp_path: Path) -> None:
-    baseline = accept([made(tmp_path / "a"), made(tmp_path / "b", seed=1)])
+    baseline = accept([checked_run(tmp_path / "a"), checked_run(tmp_path / "b", seed=1)])
     save(baseline, tmp_path / "deep" / "baseline.json")
     assert read_baseline(tmp_path / "deep" / "baseline.json") == baseline
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["baseline.json"]
 
 
 def test_a_baseline_keeps_the_step_time_that_a_comparison_tells(tmp_path: Path) -> None:
-    accepted = made(tmp_path / "a")
+    accepted = checked_run(tmp_path / "a")
     profile = strategy_profiles.load(tmp_path / "a")
     compared = comparison_document(compare_sets([profile], [profile]), [])
     assert compared["a"]["runs"][0]["median_ms"] == accepted.run.time.median_ms
@@ -274,7 +276,7 @@ def test_what_is_no_baseline_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_a_baseline_of_a_later_version_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "baseline.json"
-    save(accept([made(tmp_path / "a")]), file)
+    save(accept([checked_run(tmp_path / "a")]), file)
     document = json.loads(file.read_text())
     file.write_text(json.dumps(document | {"schema_version": 7}))
     with pytest.raises(LabError, match="schema_version is 7"):
@@ -282,15 +284,15 @@ def test_a_baseline_of_a_later_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_runs_that_cannot_be_compared_say_why(tmp_path: Path) -> None:
-    baseline = accept([made(tmp_path / "a")])
+    baseline = accept([checked_run(tmp_path / "a")])
     with pytest.raises(LabError, match="global batch differs: 256 in the baseline and 64 in b"):
-        gate(baseline, [made(tmp_path / "b", global_batch_size=64)])
+        gate(baseline, [checked_run(tmp_path / "b", global_batch_size=64)])
     with pytest.raises(LabError, match="workload differs"):
-        gate(baseline, [made(tmp_path / "c", prefix="other-")])
+        gate(baseline, [checked_run(tmp_path / "c", prefix="other-")])
     with pytest.raises(LabError, match="is failed, not finished"):
-        made(tmp_path / "d", ending="failed")
+        checked_run(tmp_path / "d", ending="failed")
     with pytest.raises(LabError, match="named twice"):
-        gate(baseline, [made(tmp_path / "e")] * 2)
+        gate(baseline, [checked_run(tmp_path / "e")] * 2)
 
 
 # Formats
@@ -306,7 +308,9 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> GateReport:
         slow: dict[str, Any] = {"step_ms": 24.0, "collective_bytes": (3_000_000, 262_144)}
         options = slow if which == "b" else {}
         name = f"{which}{number}"
-        run = made(folder / name, seed=number, begins_s=60.0 * number, prefix=HOSTILE, **options)
+        run = checked_run(
+            folder / name, seed=number, begins_s=60.0 * number, prefix=HOSTILE, **options
+        )
         sides[which].append(run)
     return gate(accept(sides["a"]), sides["b"])
 

@@ -19,7 +19,7 @@ parts = st.floats(1e-3, 10.0)
 algorithms = st.sampled_from(ALGORITHMS)
 
 
-def of_observed(model: CollectiveTime, numbers: list[int], num_bytes: float) -> CollectiveTime:
+def fitted_time(model: CollectiveTime, numbers: list[int], num_bytes: float) -> CollectiveTime:
     seen = [Observed(num, num_bytes, model.ms(num, num_bytes)) for num in numbers]
     return fit(model.algorithm, seen)
 
@@ -55,7 +55,7 @@ def test_one_observation_is_explained_by_bytes(algorithm: str, took_ms: float) -
 @given(parts, parts)
 def test_three_groups_show_latency_and_bytes(latency: float, per_mb: float) -> None:
     made = CollectiveTime("collective-ring", 0.0, latency, per_mb / 1e6, 0.0, 1)
-    fitted = of_observed(made, [2, 4, 8], 4e6)
+    fitted = fitted_time(made, [2, 4, 8], 4e6)
     assert fitted.residual < 0.25
     for number in (2, 4, 8):
         assert fitted.ms(number, 4e6) == pytest.approx(made.ms(number, 4e6), rel=0.25)
@@ -63,7 +63,7 @@ def test_three_groups_show_latency_and_bytes(latency: float, per_mb: float) -> N
 
 def test_latency_that_matters_is_found() -> None:
     made = CollectiveTime("collective-ring", 0.0, 3.0, 5e-6, 0.0, 1)
-    fitted = of_observed(made, [2, 4, 8], 4e6)
+    fitted = fitted_time(made, [2, 4, 8], 4e6)
     assert fitted.latency_ms == pytest.approx(3.0, rel=0.01)
     assert fitted.ms(64, 4e6) == pytest.approx(made.ms(64, 4e6), rel=0.01)
 

@@ -32,7 +32,7 @@ RATES = {0: 100.0, 1: 150.0, 2: 149.0, 3: 40.0}
 
 
 @pytest.fixture(scope="module")
-def done() -> Sweep:
+def finished_sweep() -> Sweep:
     sweep = msgspec.structs.replace(
         made_sweep(4), left_out=[LeftOut("batch | 63", "cannot be shared equally")]
     )
@@ -41,8 +41,8 @@ def done() -> Sweep:
     )
 
 
-def test_an_interval_needs_three_runs(done: Sweep) -> None:
-    table = {item.index: item for item in results(done).table}
+def test_an_interval_needs_three_runs(finished_sweep: Sweep) -> None:
+    table = {item.index: item for item in results(finished_sweep).table}
     winner, slow = table[1].examples_per_second_at_median, table[3].examples_per_second_at_median
     assert winner is not None
     assert slow is not None
@@ -52,8 +52,8 @@ def test_an_interval_needs_three_runs(done: Sweep) -> None:
     assert (slow.low, slow.high, table[3].of_reference) == (None, None, None)
 
 
-def test_a_pareto_front_leaves_out_what_is_slower_and_later(done: Sweep) -> None:
-    sweep_results = results(done)
+def test_a_pareto_front_leaves_out_what_is_slower_and_later(finished_sweep: Sweep) -> None:
+    sweep_results = results(finished_sweep)
     # Steps: 640, 853, 1289 and 6400 ms; the first is the soonest, the second the fastest.
     assert set(sweep_results.pareto("step_ms")) == {0, 1}
     assert sweep_results.pareto("num_replicas") == [1]
@@ -115,14 +115,14 @@ def test_a_sweep_without_a_run_and_one_that_failed_say_so() -> None:
     assert headline(results(failed)) == "No configuration could be measured: all 2 failed."
 
 
-def test_the_winners_spec_has_its_changes(done: Sweep) -> None:
-    sweep_results = results(done)
+def test_the_winners_spec_has_its_changes(finished_sweep: Sweep) -> None:
+    sweep_results = results(finished_sweep)
     assert sweep_results.winner is not None
     assert sweep_results.spec(sweep_results.winner.index).global_batch_size == 128
 
 
-def test_json_markdown_and_csv_have_every_configuration(done: Sweep) -> None:
-    sweep_results = results(done)
+def test_json_markdown_and_csv_have_every_configuration(finished_sweep: Sweep) -> None:
+    sweep_results = results(finished_sweep)
     document = json.loads(json.dumps(as_json(sweep_results), allow_nan=False))
     assert document["winner"]["spec"]["global_batch_size"] == 128
     assert len(document["configurations"]) == 4
@@ -136,13 +136,13 @@ def test_json_markdown_and_csv_have_every_configuration(done: Sweep) -> None:
     assert "| batch \\| 63 | cannot be shared equally |" in text
 
 
-def test_labels_are_text_in_markdown_and_in_a_spreadsheet(done: Sweep) -> None:
+def test_labels_are_text_in_markdown_and_in_a_spreadsheet(finished_sweep: Sweep) -> None:
     label = "=cmd() ![x](https://evil.example) @someone <img> `code`"
     configurations = [
         msgspec.structs.replace(item, label=label) if item.label == "batch 128" else item
-        for item in done.configurations
+        for item in finished_sweep.configurations
     ]
-    sweep_results = results(msgspec.structs.replace(done, configurations=configurations))
+    sweep_results = results(msgspec.structs.replace(finished_sweep, configurations=configurations))
     text = as_markdown(sweep_answer(sweep_results), "Sweep")
     for markup in ("![", "@someone", "<img>", " `code`"):
         assert markup not in text
@@ -150,13 +150,13 @@ def test_labels_are_text_in_markdown_and_in_a_spreadsheet(done: Sweep) -> None:
     assert row[0] == f"'{label}"
 
 
-def test_a_sweep_is_read_as_it_was_written(done: Sweep, tmp_path: Path) -> None:
-    record.save(done, tmp_path)
-    assert record.load(tmp_path, "sweep-1") == done
+def test_a_sweep_is_read_as_it_was_written(finished_sweep: Sweep, tmp_path: Path) -> None:
+    record.save(finished_sweep, tmp_path)
+    assert record.load(tmp_path, "sweep-1") == finished_sweep
     assert list(record.names(tmp_path)) == ["sweep-1"]
     assert [path.name for path in tmp_path.iterdir()] == ["sweep-1.sweep.json"]
     first = json.loads((tmp_path / "sweep-1.sweep.json").read_text())["runs"][0]
-    assert first["examples_per_second"] == done.runs[0].examples_per_second_at_median
+    assert first["examples_per_second"] == finished_sweep.runs[0].examples_per_second_at_median
 
 
 @pytest.mark.parametrize(
@@ -170,19 +170,19 @@ def test_a_file_that_is_no_sweep_is_refused_in_a_sentence(text: str, tmp_path: P
 
 
 def test_a_sweep_that_is_not_there_and_a_wrong_index_are_refused(
-    done: Sweep, tmp_path: Path
+    finished_sweep: Sweep, tmp_path: Path
 ) -> None:
     with pytest.raises(LabError, match="has no sweep 'y'"):
         record.load(tmp_path, "y")
-    record.save(done, tmp_path)
+    record.save(finished_sweep, tmp_path)
     (tmp_path / "sweep-1.sweep.json").rename(tmp_path / "z.sweep.json")
     with pytest.raises(LabError, match="is the file of 'sweep-1'"):
         record.load(tmp_path, "z")
     wrong = [Configuration("x", {"nonsense": 1})] * 4
-    record.save(msgspec.structs.replace(done, configurations=wrong), tmp_path)
+    record.save(msgspec.structs.replace(finished_sweep, configurations=wrong), tmp_path)
     with pytest.raises(LabError, match="has a configuration that is not valid"):
         record.load(tmp_path, "sweep-1")
-    record.save(msgspec.structs.replace(done, reference=9), tmp_path)
+    record.save(msgspec.structs.replace(finished_sweep, reference=9), tmp_path)
     with pytest.raises(LabError, match="configurations that it does not have"):
         record.load(tmp_path, "sweep-1")
 

@@ -207,12 +207,12 @@ def filling_up(facts: Facts) -> Facts:
 def noted(field: str) -> Callable[[Facts], Facts]:
     """A run of two replicas, or workers, in which the recorder saw something at a line."""
 
-    def seen(facts: Facts) -> Facts:
+    def with_line(facts: Facts) -> Facts:
         workers = 2 if field == FETCHED_EACH else 1
         segment = msgspec.structs.replace(facts.segment, num_workers=workers)
         return replace(facts, segment=segment, noted={field: "train.py:40"})
 
-    return seen
+    return with_line
 
 
 def waiting_for_one(facts: Facts) -> Facts:
@@ -260,7 +260,7 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
 
 
 @pytest.fixture(scope="module")
-def ill(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Facts]:
+def facts_with_illness(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Facts]:
     """The facts of a run that has an illness; `healthy` of one that has none."""
     folder = tmp_path_factory.mktemp("ill")
 
@@ -277,19 +277,19 @@ def ill(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Facts]:
     return facts
 
 
-def found(facts: Facts) -> dict[str, Finding]:
+def advice_by_key(facts: Facts) -> dict[str, Finding]:
     return {item.key: item for item in findings(facts)}
 
 
 @pytest.mark.parametrize("key", [rule.key for rule in RULES])
 def test_a_rule_finds_its_illness_and_nothing_in_a_healthy_run(
-    key: str, ill: Callable[[str], Facts]
+    key: str, facts_with_illness: Callable[[str], Facts]
 ) -> None:
-    item = found(ill(key))[key]
+    item = advice_by_key(facts_with_illness(key))[key]
     assert item.sentence.endswith(".")
     assert item.advice.endswith(".")
     assert item.evidence
-    assert key == LEFT_OVER or key not in found(ill("healthy"))
+    assert key == LEFT_OVER or key not in advice_by_key(facts_with_illness("healthy"))
 
 
 @pytest.mark.parametrize("count", [40, 406])
@@ -298,14 +298,14 @@ def test_gaps_that_are_longer_than_starts_are_not_due_to_the_number_of_ops(
 ) -> None:
     """On a busy machine an op also waits for a core."""
     few = cause("between-ops", "", 15.0, count=count)
-    by_key = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **few)))
+    by_key = advice_by_key(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **few)))
     assert not {"small-ops", "dispatch"} & set(by_key)
     assert "the next one waits for a core" in by_key["idle"].sentence
 
 
 def test_the_start_of_many_ops_is_no_unknown_reason(tmp_path: Path) -> None:
     many = cause("between-ops", "rnn/while", 15.0, count=2400)
-    by_key = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **many)))
+    by_key = advice_by_key(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **many)))
     assert "idle" not in by_key
     sentence = by_key["small-ops"].sentence
     assert "runs 2,400 ops in a step, most of them in the loop rnn/while." in sentence
@@ -313,7 +313,7 @@ def test_the_start_of_many_ops_is_no_unknown_reason(tmp_path: Path) -> None:
 
 def test_a_loop_of_unrecorded_ops_is_named(tmp_path: Path) -> None:
     loop = cause("between-ops", "rnn/while", 15.0, count=None)
-    by_key = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **loop)))
+    by_key = advice_by_key(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **loop)))
     assert "idle" not in by_key
     assert "too short to be recorded, such as those of the loop rnn/while" in (
         by_key["small-ops"].sentence
@@ -323,17 +323,17 @@ def test_a_loop_of_unrecorded_ops_is_named(tmp_path: Path) -> None:
 def test_checks_of_every_op_are_found_however_short(tmp_path: Path) -> None:
     """They keep TensorFlow from fusing ops, so no replay tells what they cost."""
 
-    def told(name: str, count: int) -> Finding | None:
+    def debugging_finding(name: str, count: int) -> Finding | None:
         short = cause("debugging-op", name, 0.2, device=DEVICE, count=count)
         run = write_run(tmp_path / f"{name}-{count}", replicas=2, steps=300, **short)
-        return found(facts_of(run)).get("debugging-ops")
+        return advice_by_key(facts_of(run)).get("debugging-ops")
 
-    every = told("DebugNumericSummaryV2", 60)
+    every = debugging_finding("DebugNumericSummaryV2", 60)
     assert every is not None
     assert "disable_check_numerics()" in every.advice
     assert isinstance(every.removal, str)
-    assert told("DebugNumericSummaryV2", 2) is None
-    assert told("PrintV2", 60) is None
+    assert debugging_finding("DebugNumericSummaryV2", 2) is None
+    assert debugging_finding("PrintV2", 60) is None
 
 
 @pytest.mark.parametrize("effect", ["dispatch", "short-steps"])
@@ -346,7 +346,7 @@ def test_python_that_checks_every_op_comes_after_the_checks(effect: str, tmp_pat
     for name, added in (("every", check), ("one", one), ("few", few)):
         options = {**calls, "causes": [*calls["causes"], *added["causes"]]}
         advised.append(
-            found(facts_of(write_run(tmp_path / name, replicas=2, steps=300, **options)))
+            advice_by_key(facts_of(write_run(tmp_path / name, replicas=2, steps=300, **options)))
         )
     every, some, rare = advised
     assert every[effect].caused_by == "debugging-ops"
@@ -361,46 +361,46 @@ def test_python_that_checks_every_op_comes_after_the_checks(effect: str, tmp_pat
 
 @pytest.mark.parametrize("key", ["float16-on-cpu", "float64"])
 def test_ops_of_an_element_type_cost_a_part_of_captured_steps(
-    key: str, ill: Callable[[str], Facts]
+    key: str, facts_with_illness: Callable[[str], Facts]
 ) -> None:
-    cost = found(ill(key))[key].cost
+    cost = advice_by_key(facts_with_illness(key))[key].cost
     assert cost is not None
     assert cost.num_steps > 0
 
 
-def test_float16_is_no_fault_on_a_gpu(ill: Callable[[str], Facts]) -> None:
-    facts = ill("float16-on-cpu")
+def test_float16_is_no_fault_on_a_gpu(facts_with_illness: Callable[[str], Facts]) -> None:
+    facts = facts_with_illness("float16-on-cpu")
     gpus = [device.replace("CPU", "GPU") for device in facts.segment.replica_devices]
     elsewhere = msgspec.structs.replace(facts.segment, replica_devices=gpus)
-    assert "float16-on-cpu" not in found(replace(facts, segment=elsewhere))
+    assert "float16-on-cpu" not in advice_by_key(replace(facts, segment=elsewhere))
 
 
 @pytest.mark.parametrize(
     ("inter_op", "is_found"), [(0, False), (1, True), (2, False), (3, False)], ids=str
 )
 def test_threads_are_few_if_replicas_and_cores_are_more(
-    inter_op: int, is_found: bool, ill: Callable[[str], Facts]
+    inter_op: int, is_found: bool, facts_with_illness: Callable[[str], Facts]
 ) -> None:
     """0 is TensorFlow's choice. The machine has 2 cores, the run 2 replicas or 4."""
     for key in ("inter-op-threads", "shared-cores"):
-        facts = ill(key)
+        facts = facts_with_illness(key)
         assert facts.environment is not None
         environment = msgspec.structs.replace(facts.environment, threads=Threads(inter_op, 0))
-        by_key = found(replace(facts, environment=environment))
+        by_key = advice_by_key(replace(facts, environment=environment))
         assert ("inter-op-threads" in by_key) == is_found
 
 
 @pytest.mark.parametrize(("longer_ms", "is_its_work"), [(1.0, False), (12.0, True)])
 def test_work_that_is_hardly_longer_does_not_make_a_replica_late(
-    longer_ms: float, is_its_work: bool, ill: Callable[[str], Facts]
+    longer_ms: float, is_its_work: bool, facts_with_illness: Callable[[str], Facts]
 ) -> None:
     """It is late by 15 ms."""
-    facts = ill("straggler")
+    facts = facts_with_illness("straggler")
     replicas = tuple(
         replace(each, compute_ms=9.0 + longer_ms * each.replica)
         for each in facts.breakdown.replicas
     )
-    advice = found(replace(facts, breakdown=replace(facts.breakdown, replicas=replicas)))
+    advice = advice_by_key(replace(facts, breakdown=replace(facts.breakdown, replicas=replicas)))
     assert ("Its own work takes longer" in advice["straggler"].advice) == is_its_work
 
 
@@ -409,18 +409,18 @@ def test_a_loop_of_unrecorded_ops_leaves_open_whether_a_late_replica_works_longe
 ) -> None:
     loop = cause("between-ops", "rnn/while", 2.0, count=None)
     run = write_run(tmp_path / "run", replicas=2, straggler=(1, 15.0), **loop)
-    advice = found(facts_of(run))["straggler"].advice
+    advice = advice_by_key(facts_of(run))["straggler"].advice
     assert advice.startswith("Whether it has more work is not known, as the ops of rnn/while are")
 
 
 @pytest.mark.parametrize("is_of_lab", [True, False])
 def test_a_program_of_others_packs_by_one_call(
-    is_of_lab: bool, ill: Callable[[str], Facts]
+    is_of_lab: bool, facts_with_illness: Callable[[str], Facts]
 ) -> None:
-    facts = ill("many-small-collectives")
+    facts = facts_with_illness("many-small-collectives")
     spec = facts.segment.spec if is_of_lab else {}
     segment = msgspec.structs.replace(facts.segment, spec=spec)
-    advice = found(replace(facts, segment=segment))["many-small-collectives"].advice
+    advice = advice_by_key(replace(facts, segment=segment))["many-small-collectives"].advice
     assert ("Pass all gradients to one call" in advice) != is_of_lab
 
 
@@ -431,7 +431,7 @@ def test_an_iterator_for_each_step_is_made_once_before_the_loop(
     line = place("epoch-start", 9, "step(next(iter(data)))")
     gaps = [(step, 20.0 * every, line) for step in range(0, 100, every)]
     facts = facts_of(write_run(tmp_path / "run", replicas=2, steps=100, gaps=gaps))
-    advice = found(facts)["epoch-start"].advice
+    advice = advice_by_key(facts)["epoch-start"].advice
     assert ("Make one iterator before the loop" in advice) == is_each
 
 
@@ -453,36 +453,42 @@ def test_fit_for_one_epoch_that_is_called_again_and_again_is_to_be_called_once(
     again = place("epoch-start", 9, line, call="TensorFlowTrainer.fit")
     gaps = [(step, 400.0, again) for step in range(9, 100, 10)]
     facts = facts_of(write_run(tmp_path / "run", replicas=2, steps=100, gaps=gaps))
-    advice = found(facts)["epoch-start"].advice
+    advice = advice_by_key(facts)["epoch-start"].advice
     assert ("Call fit() once" in advice) == is_once
     assert ("Give fit() a dataset that repeats" in advice) == (not is_once)
 
 
-def test_few_threads_come_before_what_follows_from_them(ill: Callable[[str], Facts]) -> None:
-    facts = ill("straggler")
+def test_few_threads_come_before_what_follows_from_them(
+    facts_with_illness: Callable[[str], Facts],
+) -> None:
+    facts = facts_with_illness("straggler")
     assert facts.environment is not None
     environment = msgspec.structs.replace(facts.environment, threads=Threads(1, 0))
-    works = found(replace(facts, environment=environment))
+    works = advice_by_key(replace(facts, environment=environment))
     assert works["straggler"].caused_by is None, "its own work takes longer"
     assert works["inter-op-threads"].cost is None
     alike = tuple(replace(each, compute_ms=9.0) for each in facts.breakdown.replicas)
     breakdown = replace(facts.breakdown, replicas=alike)
-    by_key = found(replace(facts, environment=environment, breakdown=breakdown))
+    by_key = advice_by_key(replace(facts, environment=environment, breakdown=breakdown))
     assert by_key["straggler"].caused_by == "inter-op-threads"
     keys = list(by_key)
     assert keys.index("inter-op-threads") < keys.index("straggler")
     costs = [by_key[key].cost for key in ("inter-op-threads", "straggler")]
     assert costs[0] is not None
     assert costs[1] is not None
-    assert found(replace(facts, breakdown=breakdown))["straggler"].caused_by is None
+    assert advice_by_key(replace(facts, breakdown=breakdown))["straggler"].caused_by is None
 
 
-def test_a_dense_gradient_costs_its_all_reduce_as_well(ill: Callable[[str], Facts]) -> None:
-    facts = ill("communication-exposed")
+def test_a_dense_gradient_costs_its_all_reduce_as_well(
+    facts_with_illness: Callable[[str], Facts],
+) -> None:
+    facts = facts_with_illness("communication-exposed")
     moved = facts.communication.collective_bytes
     assert moved is not None
     gradient = DenseGradient("UnsortedSegmentSum", DEVICE, moved / 2, 1.0)
-    item = found(replace(facts, placed=Placed(dense_gradients=(gradient,))))["dense-gradient"]
+    item = advice_by_key(replace(facts, placed=Placed(dense_gradients=(gradient,))))[
+        "dense-gradient"
+    ]
     transfer = facts.breakdown.mean_ms("transfer")
     assert transfer is not None
     assert item.cost is not None
@@ -491,32 +497,39 @@ def test_a_dense_gradient_costs_its_all_reduce_as_well(ill: Callable[[str], Fact
 
 
 def test_a_dense_gradient_of_the_optimizer_costs_its_update_of_all_rows(
-    ill: Callable[[str], Facts],
+    facts_with_illness: Callable[[str], Facts],
 ) -> None:
     """Of the update, the part by bytes of the variable and of what the optimizer keeps for it."""
-    facts = ill("communication-exposed")
+    facts = facts_with_illness("communication-exposed")
     shares = {"UnsortedSegmentSum": 0.2, "AssignAddVariableOp": 0.4, "Sqrt": 0.1}
     ops = tuple(OpTime("adam", op, share) for op, share in shares.items())
     gradient = DenseGradient("adam/UnsortedSegmentSum", DEVICE, 2_560_000.0, 1.0, 0.5)
     dense = replace(facts, ops=ops, placed=Placed(dense_gradients=(gradient,)))
-    cost, compute_ms = found(dense)["dense-gradient"].cost, facts.breakdown.mean_ms("compute")
+    cost, compute_ms = (
+        advice_by_key(dense)["dense-gradient"].cost,
+        facts.breakdown.mean_ms("compute"),
+    )
     assert cost is not None
     assert compute_ms is not None
     of_all = replace(gradient, share_of_variables=1.0)
-    whole = found(replace(dense, placed=Placed(dense_gradients=(of_all,))))["dense-gradient"].cost
+    whole = advice_by_key(replace(dense, placed=Placed(dense_gradients=(of_all,))))[
+        "dense-gradient"
+    ].cost
     assert whole is not None
     assert whole.ms - cost.ms == pytest.approx(0.25 * compute_ms, rel=0.02)
 
 
 def test_the_all_reduce_of_a_sparse_gradient_is_no_cost_of_the_dense_one(
-    ill: Callable[[str], Facts],
+    facts_with_illness: Callable[[str], Facts],
 ) -> None:
     """What is made dense after the reduction is larger than what was reduced."""
-    facts = ill("communication-exposed")
+    facts = facts_with_illness("communication-exposed")
     moved = facts.communication.collective_bytes
     assert moved is not None
     gradient = DenseGradient("UnsortedSegmentSum", DEVICE, moved * 2, 1.0)
-    item = found(replace(facts, placed=Placed(dense_gradients=(gradient,))))["dense-gradient"]
+    item = advice_by_key(replace(facts, placed=Placed(dense_gradients=(gradient,))))[
+        "dense-gradient"
+    ]
     assert item.cost is not None
     assert item.cost.ms == pytest.approx(1.0, rel=0.01)
 
@@ -533,18 +546,20 @@ def test_a_rule_says_what_it_does_why_and_what_to_do(rule: Any) -> None:
 
 
 @pytest.mark.parametrize("key", [rule.key for rule in RULES if rule.edits])
-def test_proposed_changes_are_changes_of_the_spec(key: str, ill: Callable[[str], Facts]) -> None:
-    facts = ill(key)
-    edits = found(facts)[key].edits
+def test_proposed_changes_are_changes_of_the_spec(
+    key: str, facts_with_illness: Callable[[str], Facts]
+) -> None:
+    facts = facts_with_illness(key)
+    edits = advice_by_key(facts)[key].edits
     if edits:
         spec = RunSpec.model_validate(facts.segment.spec)
         assert spec.with_changes(edits) != spec
 
 
 def test_the_lab_proposes_more_packs_more_batch_and_fewer_replicas(
-    ill: Callable[[str], Facts],
+    facts_with_illness: Callable[[str], Facts],
 ) -> None:
-    proposed = {key: found(ill(key))[key].edits for key in ILL}
+    proposed = {key: advice_by_key(facts_with_illness(key))[key].edits for key in ILL}
     assert proposed["many-small-collectives"] == {"bytes_per_pack": 32_000_000}
     assert proposed["tiny-batch"] == {"global_batch_size": 64}
     assert proposed["shared-cores"] == {"devices": "cpu:2"}
@@ -559,11 +574,11 @@ def test_a_program_of_others_has_no_spec_to_change() -> None:
 def test_an_injected_delay_is_what_the_lab_takes_away(tmp_path: Path) -> None:
     delay = [{"replica": 1, "ms": 30.0}]
     run = write_run(tmp_path / "run", replicas=2, straggler=(1, 30.0), inject=delay)
-    assert found(facts_of(run))["straggler"].edits == {"inject": []}
+    assert advice_by_key(facts_of(run))["straggler"].edits == {"inject": []}
 
 
 def test_a_step_that_runs_op_by_op_names_the_line_that_calls() -> None:
-    item = found(facts_of(EAGER))["eager-step"]
+    item = advice_by_key(facts_of(EAGER))["eager-step"]
     assert re.search(
         r"\(9\d %\) pass in calls into TensorFlow, most of them at eager\.py:17", (item.sentence)
     )
@@ -571,46 +586,56 @@ def test_a_step_that_runs_op_by_op_names_the_line_that_calls() -> None:
     assert item.cost.source == "measured"
 
 
-def test_partial_steps_that_take_their_share_cost_nothing(ill: Callable[[str], Facts]) -> None:
-    facts = partial(ill("healthy"))
+def test_partial_steps_that_take_their_share_cost_nothing(
+    facts_with_illness: Callable[[str], Facts],
+) -> None:
+    facts = partial(facts_with_illness("healthy"))
     short = np.where(
         facts.steps.examples == 17, 17 / 256 * facts.steps.wall_ms, facts.steps.wall_ms
     )
-    by_key = found(replace(facts, steps=replace(facts.steps, wall_ms=short)))
+    by_key = advice_by_key(replace(facts, steps=replace(facts.steps, wall_ms=short)))
     assert "partial-batch" not in by_key
     assert "unsteady" not in by_key  # their length is that of their examples
-    assert "17 of 256 examples" in found(facts)["partial-batch"].sentence
+    assert "17 of 256 examples" in advice_by_key(facts)["partial-batch"].sentence
 
 
-def test_a_long_first_step_does_not_hide_partial_batches(ill: Callable[[str], Facts]) -> None:
+def test_a_long_first_step_does_not_hide_partial_batches(
+    facts_with_illness: Callable[[str], Facts],
+) -> None:
     """Of a short run it is most of the time."""
-    facts = partial(ill("healthy"))
+    facts = partial(facts_with_illness("healthy"))
     wall = facts.steps.wall_ms.copy()
     wall[0] = 20 * wall.sum()
-    assert "partial-batch" in found(replace(facts, steps=replace(facts.steps, wall_ms=wall)))
+    assert "partial-batch" in advice_by_key(
+        replace(facts, steps=replace(facts.steps, wall_ms=wall))
+    )
 
 
 def test_copies_within_a_device_are_no_traffic_between_devices(
-    ill: Callable[[str], Facts],
+    facts_with_illness: Callable[[str], Facts],
 ) -> None:
-    facts = ill("communication-exposed")
+    facts = facts_with_illness("communication-exposed")
     copy = Traffic("/host:CPU", "/device:TPU:0", 4e6, 1, 12.0, "measured")
     copies = replace(facts.communication, collectives=(), traffic=(copy,))
     alone = msgspec.structs.replace(facts.segment, cross_device_ops="")
-    item = found(replace(facts, communication=copies, segment=alone))["communication-exposed"]
+    item = advice_by_key(replace(facts, communication=copies, segment=alone))[
+        "communication-exposed"
+    ]
     assert "copies tensors within a device or between it and its host" in item.sentence
     assert "cross-device" not in item.advice
     assert item.edits == {}
 
 
-def test_a_prediction_comes_from_the_evidence_of_a_finding(ill: Callable[[str], Facts]) -> None:
+def test_a_prediction_comes_from_the_evidence_of_a_finding(
+    facts_with_illness: Callable[[str], Facts],
+) -> None:
     def predict(item: Finding) -> Gain | str:
         if item.key != "straggler":
             return "No edit."
         step_ms = 20.0 - item.evidence["late_ms"]
         return Gain(step_ms, 4.0, 6.0, 20.0, 0.01, 1.0, False, False, "Without it.")
 
-    by_key = {item.key: item for item in findings(ill("straggler"), predict)}
+    by_key = {item.key: item for item in findings(facts_with_illness("straggler"), predict)}
     late = by_key.pop("straggler")
     assert late.gain is not None
     assert late.gain.step_ms == pytest.approx(5.0, abs=0.5)
@@ -635,20 +660,20 @@ def test_a_prediction_comes_from_the_evidence_of_a_finding(ill: Callable[[str], 
     ],
 )
 def test_a_finding_names_what_removes_its_cause(
-    key: str, removal: Removal | str, ill: Callable[[str], Facts]
+    key: str, removal: Removal | str, facts_with_illness: Callable[[str], Facts]
 ) -> None:
-    assert found(ill(key))[key].removal == removal
+    assert advice_by_key(facts_with_illness(key))[key].removal == removal
 
 
 @pytest.mark.parametrize(
     ("num_workers", "strategy"), [(1, "mirrored"), (2, "mirrored"), (1, IMPORTED)]
 )
 def test_a_replica_whose_batch_comes_later_is_sent_to_its_input(
-    num_workers: int, strategy: str, ill: Callable[[str], Facts]
+    num_workers: int, strategy: str, facts_with_illness: Callable[[str], Facts]
 ) -> None:
     """Replicas of one process take their batches from one pipeline: none of them has an input.
     Those of an imported run may be processes of one host."""
-    facts = ill("straggler")
+    facts = facts_with_illness("straggler")
     segment = msgspec.structs.replace(facts.segment, num_workers=num_workers, strategy=strategy)
     facts = replace(facts, segment=segment)
     replicas = [
@@ -656,11 +681,11 @@ def test_a_replica_whose_batch_comes_later_is_sent_to_its_input(
         for each in facts.breakdown.replicas
     ]
     breakdown = replace(facts.breakdown, replicas=tuple(replicas))
-    works = found(replace(facts, breakdown=breakdown))
+    works = advice_by_key(replace(facts, breakdown=breakdown))
     if num_workers == 1 and strategy != IMPORTED:
         assert "straggler" not in works
         return
     item = works["straggler"]
     assert item.advice.startswith("Its batch takes 14.0 ms longer than those of the others.")
     assert item.evidence["input_longer_ms"] == pytest.approx(14.0)
-    assert found(facts)["straggler"].evidence["input_longer_ms"] is None
+    assert advice_by_key(facts)["straggler"].evidence["input_longer_ms"] is None

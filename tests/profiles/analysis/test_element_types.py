@@ -41,7 +41,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def found(run: Path, monkeypatch: pytest.MonkeyPatch) -> Find:
+def ops_computed_in(run: Path, monkeypatch: pytest.MonkeyPatch) -> Find:
     """What is found in a run of two replicas whose captured steps have these ops."""
 
     def of(*ops: dict[str, Any], dtype: str = FLOAT64) -> ComputedIn | None:
@@ -79,8 +79,8 @@ def found(run: Path, monkeypatch: pytest.MonkeyPatch) -> Find:
     return of
 
 
-def test_ops_that_run_at_once_count_once(found: Find) -> None:
-    by_key = found(
+def test_ops_that_run_at_once_count_once(ops_computed_in: Find) -> None:
+    by_key = ops_computed_in(
         op("MatMul", "float64", ms=4.0),
         op("Add", "float64", ms=3.0, at_ms=2.0),
         op("Mul", "float32", ms=9.0),
@@ -92,10 +92,10 @@ def test_ops_that_run_at_once_count_once(found: Find) -> None:
     assert by_key.op_ms == pytest.approx(4.0)
 
 
-def test_each_element_type_is_counted_by_itself(found: Find) -> None:
+def test_each_element_type_is_counted_by_itself(ops_computed_in: Find) -> None:
     both = op("MatMul", "float64"), op("Add", "float16", ms=1.0)
-    assert found(*both, dtype=FLOAT16) == ComputedIn(1.0, "Add", "Add", 1.0, 1)
-    assert found(*both, dtype=FLOAT64) == ComputedIn(4.0, "MatMul", "MatMul", 4.0, 1)
+    assert ops_computed_in(*both, dtype=FLOAT16) == ComputedIn(1.0, "Add", "Add", 1.0, 1)
+    assert ops_computed_in(*both, dtype=FLOAT64) == ComputedIn(4.0, "MatMul", "MatMul", 4.0, 1)
 
 
 @pytest.mark.parametrize(
@@ -109,24 +109,26 @@ def test_each_element_type_is_counted_by_itself(found: Find) -> None:
     ],
     ids=["float32", "unknown", "no computation", "of no replica", "bookkeeping"],
 )
-def test_other_ops_do_not_count(ops: tuple[dict[str, Any], ...], found: Find) -> None:
-    assert found(*ops) is None
+def test_other_ops_do_not_count(ops: tuple[dict[str, Any], ...], ops_computed_in: Find) -> None:
+    assert ops_computed_in(*ops) is None
 
 
-def test_a_name_that_two_graphs_give_to_ops_of_two_types_does_not_count(found: Find) -> None:
+def test_a_name_that_two_graphs_give_to_ops_of_two_types_does_not_count(
+    ops_computed_in: Find,
+) -> None:
     both = op("MatMul", "float64"), op("MatMul", "float32", ms=0.0)
-    assert found(*both) is None
-    assert found(*both, op("Add", "float64")) == ComputedIn(4.0, "Add", "Add", 4.0, 1)
+    assert ops_computed_in(*both) is None
+    assert ops_computed_in(*both, op("Add", "float64")) == ComputedIn(4.0, "Add", "Add", 4.0, 1)
 
 
-def test_an_op_of_unknown_size_counts(found: Find) -> None:
-    by_key = found(op("MatMul", "float64", bytes=None))
+def test_an_op_of_unknown_size_counts(ops_computed_in: Find) -> None:
+    by_key = ops_computed_in(op("MatMul", "float64", bytes=None))
     assert by_key is not None
     assert by_key.op == "MatMul"
 
 
-def test_the_same_name_on_another_device_is_another_op(found: Find) -> None:
-    by_key = found(
+def test_the_same_name_on_another_device_is_another_op(ops_computed_in: Find) -> None:
+    by_key = ops_computed_in(
         op("MatMul", "float64", ms=2.0),
         op("MatMul", "float32", ms=8.0, device=CPU_1, replica=1),
     )

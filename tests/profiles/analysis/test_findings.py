@@ -38,13 +38,13 @@ from tests.synthetic import write_run
 from tests.synthetic.stacks import place
 
 
-def found_in(folder: Path, **options: Any) -> dict[str, Finding]:
+def findings_of_run(folder: Path, **options: Any) -> dict[str, Finding]:
     profile = strategy_profiles.load(write_run(folder, **options))
     return {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
 
 
 def test_a_healthy_run_is_limited_by_its_computation_alone(tmp_path: Path) -> None:
-    by_key = found_in(tmp_path / "run", replicas=2, steps=1000, step_ms=100.0)
+    by_key = findings_of_run(tmp_path / "run", replicas=2, steps=1000, step_ms=100.0)
     assert list(by_key) == ["computation"]
 
 
@@ -67,8 +67,8 @@ def test_a_healthy_run_is_limited_by_its_computation_alone(tmp_path: Path) -> No
 def test_a_reason_is_found_with_evidence_and_advice(
     tmp_path: Path, key: str, options: dict[str, Any]
 ) -> None:
-    healthy = found_in(tmp_path / "healthy", replicas=2, steps=300)
-    ill = found_in(tmp_path / "ill", **{"replicas": 2, "steps": 300, **options})
+    healthy = findings_of_run(tmp_path / "healthy", replicas=2, steps=300)
+    ill = findings_of_run(tmp_path / "ill", **{"replicas": 2, "steps": 300, **options})
     assert key not in healthy
     assert ill[key].sentence.endswith(".")
     assert ill[key].advice.endswith(".")
@@ -76,9 +76,13 @@ def test_a_reason_is_found_with_evidence_and_advice(
 
 
 def test_the_largest_share_comes_first(tmp_path: Path) -> None:
-    by_key = found_in(tmp_path / "run", replicas=2, steps=300, straggler=(1, 60.0), input_ms=20.0)
+    by_key = findings_of_run(
+        tmp_path / "run", replicas=2, steps=300, straggler=(1, 60.0), input_ms=20.0
+    )
     assert list(by_key)[:2] == ["straggler", "input-bound"]
-    lost = found_in(tmp_path / "lost", replicas=2, steps=300, input_ms=20.0, nan_loss_from=40)
+    lost = findings_of_run(
+        tmp_path / "lost", replicas=2, steps=300, input_ms=20.0, nan_loss_from=40
+    )
     assert list(lost)[:2] == ["loss-lost", "input-bound"], "what is wrong, before what is slow"
 
 
@@ -92,7 +96,7 @@ def test_a_loss_that_a_program_did_not_record_is_not_called_lost(tmp_path: Path)
 
 def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
     small = {"replicas": 2, "steps": 300, "collective_bytes": (1000,) * 20}
-    ring = found_in(tmp_path / "ring", **small)["many-small-collectives"]
+    ring = findings_of_run(tmp_path / "ring", **small)["many-small-collectives"]
     assert "bytes_per_pack" in ring.advice
     run = write_run(tmp_path / "tpu", strategy="tpu", **small)
     profile = strategy_profiles.load(run)
@@ -155,7 +159,9 @@ def test_lateness_in_captured_steps_is_a_share_of_those_steps(tmp_path: Path) ->
 
 
 def test_every_late_replica_is_named_with_its_delay(tmp_path: Path) -> None:
-    finding = found_in(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))["straggler"]
+    finding = findings_of_run(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))[
+        "straggler"
+    ]
     assert re.match(
         r"Replica 1 is late by (59|60)\.\d ms and replica 2 is late by (29|30)\.\d ms: the others "
         r"wait for replica 1 in 100 % of the steps, and would wait for replica 2 in "
@@ -165,13 +171,15 @@ def test_every_late_replica_is_named_with_its_delay(tmp_path: Path) -> None:
 
 
 def test_advice_on_several_late_replicas_says_which_one_it_means(tmp_path: Path) -> None:
-    finding = found_in(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))["straggler"]
+    finding = findings_of_run(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))[
+        "straggler"
+    ]
     assert finding.advice.startswith("Replica 1 is the latest. Its own work takes longer.")
 
 
 def test_a_delay_that_the_lab_injected_is_named_and_nothing_else_is_blamed(tmp_path: Path) -> None:
     delay = {"replica": 1, "ms": 30.0}
-    finding = found_in(tmp_path / "run", straggler=(1, 30.0), inject=[delay])["straggler"]
+    finding = findings_of_run(tmp_path / "run", straggler=(1, 30.0), inject=[delay])["straggler"]
     assert finding.sentence.startswith("Replica 1 is late because of the injected delay of 30 ms: ")
     assert finding.advice == "Remove the injected delay to measure the program without it."
 
@@ -181,7 +189,7 @@ def test_an_injected_delay_of_another_worker_is_named_by_its_replica_in_the_run(
 ) -> None:
     options = {"replicas": 4, "workers": 2, "clock_ahead_ms": (0.0, 0.0)}
     delay = {"replica": 1, "worker": 1, "ms": 30.0}
-    by_key = found_in(tmp_path / "run", straggler=(3, 30.0), inject=[delay], **options)
+    by_key = findings_of_run(tmp_path / "run", straggler=(3, 30.0), inject=[delay], **options)
     assert (
         "eplica 3 of worker 1 is late because of the injected delay" in by_key["straggler"].sentence
     )
@@ -189,7 +197,7 @@ def test_an_injected_delay_of_another_worker_is_named_by_its_replica_in_the_run(
 
 def test_an_injected_delay_explains_its_part_and_no_more(tmp_path: Path) -> None:
     delay = {"replica": 1, "ms": 30.0}
-    finding = found_in(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
+    finding = findings_of_run(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
     assert finding.sentence.endswith("The lab injected 30.0 ms into replica 1.")
     assert re.match(
         r"The injected delay explains 30\.0 ms of the (89|90)\.\d ms by which replica 1 is late: "
@@ -203,19 +211,19 @@ def test_of_several_late_replicas_the_one_is_named_whose_lateness_a_delay_explai
 ) -> None:
     options = {"straggler": (3, 90.0), "also_late": (1, 60.0)}
     delays = [{"replica": 3, "ms": 90.0}, {"replica": 1, "ms": 30.0}]
-    finding = found_in(tmp_path / "run", inject=delays, **options)["straggler"]
+    finding = findings_of_run(tmp_path / "run", inject=delays, **options)["straggler"]
     assert "replica 3 is late because of the injected delay" in finding.sentence.lower()
     assert "by which replica 1 is late: remove it" in finding.advice
 
 
 def test_an_injected_delay_explains_no_other_replica(tmp_path: Path) -> None:
     delay = {"replica": 0, "ms": 30.0}
-    finding = found_in(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
+    finding = findings_of_run(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
     assert finding.advice.startswith("The injected delay does not explain replica 1.")
 
 
 def test_no_advice_guesses_an_injected_delay(tmp_path: Path) -> None:
-    finding = found_in(tmp_path / "run", straggler=(1, 30.0))["straggler"]
+    finding = findings_of_run(tmp_path / "run", straggler=(1, 30.0))["straggler"]
     assert "inject" not in finding.sentence + finding.advice
 
 
@@ -332,12 +340,14 @@ def test_a_finding_takes_the_time_of_its_first_rows_before_that_of_others() -> N
 
 
 def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:
-    finding = found_in(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)["tracing"]
+    finding = findings_of_run(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)[
+        "tracing"
+    ]
     assert finding.advice.endswith("normal, and its share falls.")
     profile = strategy_profiles.load(tmp_path / "run")
     facts = gather_facts(profile, profile.segments[0])
     assert main_finding(facts).key == "tracing", "74 % of the loop"
-    short = found_in(tmp_path / "short", replicas=2, steps=300, tracing_ms=4_000.0)
+    short = findings_of_run(tmp_path / "short", replicas=2, steps=300, tracing_ms=4_000.0)
     assert next(iter(short)) != "tracing", "a longer run has less of it"
 
 
@@ -400,7 +410,7 @@ def test_first_steps_of_several_models_are_no_cost_that_happens_once(
 def test_a_first_step_that_took_most_of_the_run_comes_before_half_of_each_step(
     tmp_path: Path,
 ) -> None:
-    by_key = found_in(
+    by_key = findings_of_run(
         tmp_path / "run", replicas=2, steps=300, straggler=(1, 60.0), tracing_ms=69_000.0
     )
     assert list(by_key)[:2] == ["tracing", "straggler"]
@@ -413,7 +423,7 @@ def test_a_first_step_that_took_most_of_the_run_comes_before_half_of_each_step(
 def test_a_cost_says_how_few_captured_steps_it_rests_on(tmp_path: Path) -> None:
     options = {"replicas": 2, "steps": 300, "transfer_ms": 12.0}
     for windows, is_said in ((1, True), (3, False)):
-        by_key = found_in(tmp_path / str(windows), windows=windows, **options)
+        by_key = findings_of_run(tmp_path / str(windows), windows=windows, **options)
         cost = by_key["communication-exposed"].cost
         assert cost is not None
         assert ("from 6 captured steps" in cost.detail_text) is is_said, cost.detail_text
@@ -422,7 +432,9 @@ def test_a_cost_says_how_few_captured_steps_it_rests_on(tmp_path: Path) -> None:
 def test_findings_are_ranked_by_what_they_cost_and_those_of_unknown_cost_are_last(
     tmp_path: Path,
 ) -> None:
-    by_key = found_in(tmp_path / "run", replicas=4, steps=60, straggler=(1, 60.0), input_ms=20.0)
+    by_key = findings_of_run(
+        tmp_path / "run", replicas=4, steps=60, straggler=(1, 60.0), input_ms=20.0
+    )
     assert {"straggler", "input-bound", "shared-cores"} <= set(by_key)
     costs = [item.cost for item in by_key.values()]
     known = [cost.share for cost in costs if cost and cost.share_of_usual >= 0.1]
@@ -432,10 +444,10 @@ def test_findings_are_ranked_by_what_they_cost_and_those_of_unknown_cost_are_las
 
 def test_a_small_collective_that_takes_half_the_step_is_found(tmp_path: Path) -> None:
     """A run of large all-reduces alone has no such finding."""
-    healthy = found_in(tmp_path / "large", replicas=2, steps=300, transfer_ms=12.0)
+    healthy = findings_of_run(tmp_path / "large", replicas=2, steps=300, transfer_ms=12.0)
     assert "small-collective" not in healthy
     options = {"replicas": 2, "steps": 300, "collective_bytes": (24,), "transfer_ms": 25.0}
-    the_finding = found_in(tmp_path / "run", **options)["small-collective"]
+    the_finding = findings_of_run(tmp_path / "run", **options)["small-collective"]
     assert re.search(
         r"passes in the all-reduce of 24 B: .* is latency, not bytes", the_finding.sentence
     )
@@ -446,7 +458,7 @@ def test_a_small_collective_that_takes_half_the_step_is_found(tmp_path: Path) ->
 
 def test_waiting_for_a_late_replica_is_not_blamed_on_the_small_collective(tmp_path: Path) -> None:
     options = {"replicas": 2, "steps": 300, "collective_bytes": (24,), "straggler": (1, 30.0)}
-    by_key = found_in(tmp_path / "run", **options)
+    by_key = findings_of_run(tmp_path / "run", **options)
     assert "straggler" in by_key
     assert "small-collective" not in by_key
 
@@ -513,7 +525,7 @@ def _idle_for(*causes: tuple[dict[str, Any], float]) -> dict[str, Any]:
 
 
 def test_idle_time_that_nothing_explains_is_called_unknown(tmp_path: Path) -> None:
-    finding = found_in(tmp_path / "run", **_idle_for())["idle"]
+    finding = findings_of_run(tmp_path / "run", **_idle_for())["idle"]
     assert finding.sentence.startswith("For ")
     assert finding.sentence.endswith(
         ", no replica runs an op, for a reason that this run does not record."
@@ -552,7 +564,7 @@ def test_idle_time_that_only_captured_steps_have_is_not_the_programs(tmp_path: P
 
 
 def test_the_programs_own_python_is_named_with_its_line(tmp_path: Path) -> None:
-    by_key = found_in(tmp_path / "run", **_idle_for((LINE, 30.0), (CALL, 4.0)))
+    by_key = findings_of_run(tmp_path / "run", **_idle_for((LINE, 30.0), (CALL, 4.0)))
     assert "idle" not in by_key
     assert "at train.py:9 (`score(loss.numpy())`)" in by_key["host-round-trip"].sentence
     assert "dispatch" not in by_key
@@ -561,7 +573,7 @@ def test_the_programs_own_python_is_named_with_its_line(tmp_path: Path) -> None:
 def test_tensorflows_own_python_around_the_calls_asks_for_more_work_per_call(
     tmp_path: Path,
 ) -> None:
-    by_key = found_in(tmp_path / "run", **_idle_for((CALL, 35.0)))
+    by_key = findings_of_run(tmp_path / "run", **_idle_for((CALL, 35.0)))
     assert "steps_per_execution" in by_key["dispatch"].advice
     assert "idle" not in by_key
 
@@ -572,7 +584,7 @@ def test_retracing_names_function_argument_and_duration(tmp_path: Path) -> None:
     again = {"function": "train_step", "num_traces": 1, "argument": why}
     options = _idle_for((row, 30.0), (CALL, 9.0))
     retraced = [{"step": step, **again} for step in range(1, 300)]
-    by_key = found_in(tmp_path / "run", retraced=retraced, **options)
+    by_key = findings_of_run(tmp_path / "run", retraced=retraced, **options)
     assert next(iter(by_key)) == "retracing"
     assert by_key["retracing"].sentence.startswith(
         f"train_step is traced again in 299 of the 299 steps after the first: {why}. Building"
@@ -582,14 +594,16 @@ def test_retracing_names_function_argument_and_duration(tmp_path: Path) -> None:
 
 def test_a_function_that_is_traced_once_more_is_no_finding(tmp_path: Path) -> None:
     again = [{"step": 7, "function": "train_step", "num_traces": 1}]
-    assert "retracing" not in found_in(tmp_path / "run", replicas=2, steps=300, retraced=again)
+    assert "retracing" not in findings_of_run(
+        tmp_path / "run", replicas=2, steps=300, retraced=again
+    )
 
 
 def test_the_stage_of_the_input_that_limits_is_named(tmp_path: Path) -> None:
     stage = "Iterator::Root::Prefetch::Rebatch::ParallelMapV2"
     row = {"kind": "input-stage", "name": stage, "count": 1, "total_ms": 12.0, "held_ms": 9.0}
     options = {"replicas": 2, "steps": 300, "input_ms": 10.0, "causes": [row]}
-    finding = found_in(tmp_path / "run", **options)["input-bound"]
+    finding = findings_of_run(tmp_path / "run", **options)["input-bound"]
     assert "The limiting stage is the function of map(), Prefetch > Rebatch" in finding.sentence
     assert "12.0 ms for each element in captured steps (mean)" in finding.sentence
 
@@ -598,7 +612,7 @@ def test_ops_on_another_device_come_before_the_replica_that_they_make_late(tmp_p
     device = "/job:localhost/replica:0/task:0/device:CPU:1"
     row = {"kind": "detour", "name": "MatMul", "detail": "The op MatMul (MatMul)", "replica": 0}
     row |= {"device": device, "count": 1, "total_ms": 28.0, "held_ms": 28.0, "bytes": 8_192}
-    by_key = found_in(tmp_path / "run", replicas=2, straggler=(1, 30.0), causes=[row])
+    by_key = findings_of_run(tmp_path / "run", replicas=2, straggler=(1, 30.0), causes=[row])
     assert list(by_key)[:2] == ["detour", "straggler"]
     assert "8.19 kB are moved between" in by_key["detour"].sentence
     assert by_key["straggler"].advice.startswith("Its device runs MatMul for replica 0")
@@ -659,7 +673,7 @@ def test_calls_that_python_in_the_input_delays_are_its_cost(
     op = {"kind": "input-python-ahead", "name": "decode", "detail": "EagerPyFunc", "count": 1}
     causes = _idle_for((CALL, calls_ms), (op, share * calls_ms))
     options = {**causes, "idle_ms": calls_ms + 0.5, "transfer_ms": 0.1, **options}
-    by_key = found_in(tmp_path / "run", **options)
+    by_key = findings_of_run(tmp_path / "run", **options)
     assert ("python-in-input" in by_key) == is_named
     assert (key in by_key) != is_named
     if is_named:
@@ -687,7 +701,7 @@ def test_the_labs_own_sleeping_op_is_not_blamed(tmp_path: Path) -> None:
     row = {"kind": "python-op", "name": "replica_1/injected_delay", "detail": "PyFunc", "count": 1}
     row |= {"total_ms": 30.0, "held_ms": 30.0}
     delay = [{"replica": 1, "ms": 30.0}]
-    by_key = found_in(tmp_path / "run", straggler=(1, 30.0), inject=delay, causes=[row])
+    by_key = findings_of_run(tmp_path / "run", straggler=(1, 30.0), inject=delay, causes=[row])
     assert "python-op" not in by_key
 
 
@@ -717,8 +731,8 @@ def test_handing_batches_to_the_devices_is_no_wait_for_input(
     row = {"kind": "input-stage", "name": "Iterator::Root::Prefetch::Generator", "count": 2}
     row |= {"total_ms": input_ms, "held_ms": input_ms}
     options = {"replicas": 2, "steps": 300, "step_ms": 10.0, "input_ms": input_ms}
-    assert "input-bound" in found_in(tmp_path / "without", **options)
-    assert ("input-bound" in found_in(tmp_path / "run", causes=[row], **options)) == is_told
+    assert "input-bound" in findings_of_run(tmp_path / "without", **options)
+    assert ("input-bound" in findings_of_run(tmp_path / "run", causes=[row], **options)) == is_told
 
 
 def test_input_that_only_captures_see_is_reported_as_read_inside_the_step(tmp_path: Path) -> None:

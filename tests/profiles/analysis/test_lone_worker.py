@@ -20,7 +20,9 @@ from tests.synthetic.stacks import place
 JOIN = place("op", 14, "coordinator.join()")
 
 
-def found_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *busy: list[int]) -> dict[str, Finding]:
+def findings_of_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *busy: list[int]
+) -> dict[str, Finding]:
     """The findings of a run in whose steps these workers are busy, each for an equal part."""
     written = synthetic.StacksSampled
 
@@ -39,7 +41,7 @@ def found_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *busy: list[int]) ->
 def test_the_worker_that_the_others_wait_for_is_named_with_its_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    item = found_in(tmp_path, monkeypatch, [0, 1], [1], [1])["lone-worker"]
+    item = findings_of_run(tmp_path, monkeypatch, [0, 1], [1], [1])["lone-worker"]
     assert "Worker 1 keeps the others waiting at train.py:14" in item.sentence
     assert "67 % of the steps' time" in item.sentence
     assert item.evidence["worker"] == 1
@@ -49,4 +51,4 @@ def test_the_worker_that_the_others_wait_for_is_named_with_its_share(
 def test_workers_that_are_alone_in_turns_or_never_have_no_finding(
     busy: tuple[list[int], ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "lone-worker" not in found_in(tmp_path, monkeypatch, *busy)
+    assert "lone-worker" not in findings_of_run(tmp_path, monkeypatch, *busy)

@@ -15,7 +15,7 @@ from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 
 
-def found_in(profile: strategy_profiles.Profile) -> MeshLinks:
+def mesh_of(profile: strategy_profiles.Profile) -> MeshLinks:
     (segment,) = profile.segments
     return mesh_links(profile, segment, cores(profile, segment))
 
@@ -31,7 +31,7 @@ def test_a_tensor_goes_along_x_then_y_one_link_at_a_time() -> None:
 
 def test_without_the_cores_places_there_is_a_reason_and_no_link(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", strategy="tpu", replicas=2, steps=30, windows=0)
-    links = found_in(strategy_profiles.load(run))
+    links = mesh_of(strategy_profiles.load(run))
     assert links.links == ()
     assert links.reason
 
@@ -51,7 +51,7 @@ def test_a_real_run_moves_over_each_axis_what_is_worked_out_by_hand(
     )
     handle = launcher.launch(spec, tmp_path / "run")
     assert handle.wait(MAX_WAIT_S), "the run did not end"
-    links = found_in(strategy_profiles.load(tmp_path / "run"))
+    links = mesh_of(strategy_profiles.load(tmp_path / "run"))
     assert links.reason is None
     assert links.num_unsized == 0
     assert [len(links.of_axis(axis)) for axis in range(4)] == [0, 2, 2, 0]

@@ -20,13 +20,13 @@ from tests.profiles.served_run import APART_MS, BEGIN_NS, MS, PARTS_MS, write_se
 from tests.synthetic import write_run
 
 
-def answer(folder: Path) -> ParameterServing:
+def serving_of(folder: Path) -> ParameterServing:
     profile = strategy_profiles.load(folder)
     return parameter_serving(profile, profile.segments[0])
 
 
 def test_each_workers_steps_are_shown_by_phase(tmp_path: Path) -> None:
-    serving = answer(write_served_run(tmp_path / "run"))
+    serving = serving_of(write_served_run(tmp_path / "run"))
     assert serving.reason is None
     for worker, count in zip(serving.workers, (40, 16), strict=True):
         parts = PARTS_MS[worker.worker]
@@ -42,14 +42,14 @@ def test_each_workers_steps_are_shown_by_phase(tmp_path: Path) -> None:
 
 
 def test_a_server_holds_and_moves_what_its_variables_are_large(tmp_path: Path) -> None:
-    (server,) = answer(write_served_run(tmp_path / "run")).servers
+    (server,) = serving_of(write_served_run(tmp_path / "run")).servers
     assert (server.process, server.num_weights) == (3, 1)
     assert (server.weight_bytes, server.optimizer_bytes) == (440, 400)
     assert (server.pull_bytes, server.push_bytes) == (440, 440)
 
 
 def test_the_queue_and_the_work_are_counted_over_time(tmp_path: Path) -> None:
-    moments = answer(write_served_run(tmp_path / "run")).moments
+    moments = serving_of(write_served_run(tmp_path / "run")).moments
     assert moments is not None
     assert moments.in_flight.max() == 2
     assert moments.queued.min() == moments.in_flight.min() == 0
@@ -66,7 +66,7 @@ def test_a_lost_and_restarted_worker_is_shown_with_both_times(tmp_path: Path) ->
             (launched, Exited(2, 1, 0, "finished")),
         ],
     )
-    (absence,) = answer(folder).absences
+    (absence,) = serving_of(folder).absences
     assert (absence.worker, absence.message) == (2, "Worker 1: killed.")
     origin_s = -5e-3  # the first closure was scheduled before the first began
     assert absence.lost_s == pytest.approx(0.1 - origin_s)
@@ -77,7 +77,7 @@ def test_a_lost_and_restarted_worker_is_shown_with_both_times(tmp_path: Path) ->
 
 def test_a_step_of_the_workloads_own_has_no_parts(tmp_path: Path) -> None:
     folder = write_served_run(tmp_path / "run", own_step=True)
-    serving = answer(folder)
+    serving = serving_of(folder)
     assert all(worker.phases_ms["pull"] is None for worker in serving.workers)
     assert [worker.wall_ms for worker in serving.workers] == [pytest.approx(10), pytest.approx(30)]
     assert serving.servers[0].pull_bytes is None
@@ -87,7 +87,7 @@ def test_a_step_of_the_workloads_own_has_no_parts(tmp_path: Path) -> None:
 
 
 def test_without_a_common_clock_nothing_is_said_of_the_queue(tmp_path: Path) -> None:
-    serving = answer(write_served_run(tmp_path / "run", hosts=("here", "there", "there")))
+    serving = serving_of(write_served_run(tmp_path / "run", hosts=("here", "there", "there")))
     assert serving.moments is None
     assert serving.moments_reason == "the workers' clocks cannot be compared"
     assert all(worker.queue_ms is None for worker in serving.workers)
@@ -147,5 +147,5 @@ def test_damaged_records_are_left_out_and_noted(tmp_path: Path) -> None:
 
 
 def test_other_strategies_have_none_and_say_so(tmp_path: Path) -> None:
-    serving = answer(write_run(tmp_path / "plain", steps=20))
+    serving = serving_of(write_run(tmp_path / "plain", steps=20))
     assert serving.reason == "mirrored has no parameter servers"

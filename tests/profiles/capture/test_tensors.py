@@ -11,7 +11,7 @@ from tests.profiles.capture.placed import BYTES, DEVICES, Placed
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 
 
-def _held(placed: Placed, capture: CaptureBuilder) -> dict[str, tuple[int, int]]:
+def _held_ns(placed: Placed, capture: CaptureBuilder) -> dict[str, tuple[int, int]]:
     """Return from when to when each tensor is held, in ns of the capture."""
     return {
         row["name"]: (row["start_ns"] - EPOCH_NS, row["end_ns"] - EPOCH_NS)
@@ -39,7 +39,7 @@ def test_a_tensor_is_held_until_its_last_reader_ends() -> None:
     placed.add("a", "MatMul", 0)
     placed.add("b", "MatMul", 0, "a")
     placed.add("c", "MatMul", 0, "a", "b")
-    held_bytes = _held(
+    held_bytes = _held_ns(
         placed, _capture(a=("MatMul", 100, 200), b=("MatMul", 200, 300), c=("MatMul", 300, 400))
     )
     assert held_bytes == {"a": (100, 400), "b": (200, 400), "c": (300, 400)}
@@ -50,7 +50,7 @@ def test_an_op_without_an_event_passes_on_who_reads_it() -> None:
     placed.add("a", "MatMul", 0)
     placed.add("same", "Reshape", 0, "a")
     placed.add("b", "MatMul", 0, "same")
-    held_bytes = _held(placed, _capture(a=("MatMul", 100, 200), b=("MatMul", 300, 400)))
+    held_bytes = _held_ns(placed, _capture(a=("MatMul", 100, 200), b=("MatMul", 300, 400)))
     assert held_bytes == {"a": (100, 400), "b": (300, 400)}
 
 
@@ -58,7 +58,7 @@ def test_a_tensor_that_the_function_returns_is_held_until_the_step_ends() -> Non
     placed = Placed()
     placed.add("loss", "Mean", 0, size=4)
     placed.add("out", "_Retval", 0, "loss", size=4)
-    assert _held(placed, _capture(loss=("Mean", 100, 200))) == {"loss": (100, 1100)}
+    assert _held_ns(placed, _capture(loss=("Mean", 100, 200))) == {"loss": (100, 1100)}
 
 
 def test_the_last_reader_of_a_tensor_writes_into_it_if_its_kernel_can() -> None:
@@ -67,11 +67,11 @@ def test_the_last_reader_of_a_tensor_writes_into_it_if_its_kernel_can() -> None:
     placed.add("active", "Relu", 0, "a")
     placed.add("b", "MatMul", 0, "active")
     ops = {"a": ("MatMul", 100, 200), "active": ("Relu", 200, 300), "b": ("MatMul", 300, 400)}
-    assert _held(placed, _capture(**ops))["a"] == (100, 200)
+    assert _held_ns(placed, _capture(**ops))["a"] == (100, 200)
     # Read again later, it cannot be overwritten.
     placed.add("gradient", "ReluGrad", 0, "a")
     ops["gradient"] = ("ReluGrad", 400, 500)
-    assert _held(placed, _capture(**ops))["a"] == (100, 400)
+    assert _held_ns(placed, _capture(**ops))["a"] == (100, 400)
 
 
 def test_a_received_tensor_is_held_by_the_device_that_reads_it() -> None:

@@ -40,15 +40,15 @@ NAMES = {
 @pytest.fixture(scope="module", params=NAMES)
 def hostile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Profile:
     """A run whose name, tag, workload, ops and reason for its end have this name."""
-    return made(tmp_path_factory.mktemp("runs") / "run", NAMES[request.param])
+    return run_named(tmp_path_factory.mktemp("runs") / "run", NAMES[request.param])
 
 
 @pytest.fixture(scope="module")
 def harmless(tmp_path_factory: pytest.TempPathFactory) -> Profile:
-    return made(tmp_path_factory.mktemp("runs") / "run", "name")
+    return run_named(tmp_path_factory.mktemp("runs") / "run", "name")
 
 
-def made(run: Path, name: str) -> Profile:
+def run_named(run: Path, name: str) -> Profile:
     options = {"steps": 20, "windows": 1, "window_steps": 2, "ops_per_step": 4, "replicas": 2}
     write_run(run, prefix=name, ending="failed", contexts=True, **options)
     change_run_file(run, {"name": name, "tags": [name]})

@@ -36,7 +36,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def opened(browser, path: Path) -> Iterator[SimpleNamespace]:
+def opened_page(browser, path: Path) -> Iterator[SimpleNamespace]:
     yield from _open(browser, path)
 
 
@@ -54,12 +54,14 @@ def _open(browser, path: Path, **options: object) -> Iterator[SimpleNamespace]:
     page.close()
 
 
-def test_it_draws_every_chart_and_asks_for_nothing(opened: SimpleNamespace, path: Path) -> None:
-    expect(opened.page.locator(".uplot canvas")).to_have_count(6)
-    wait_for_a_frame(opened.page)
-    assert _num_colours(opened.page, "#timeline-view canvas") > 4
-    assert opened.console_errors == []
-    assert opened.requests == [path.as_uri()]
+def test_it_draws_every_chart_and_asks_for_nothing(
+    opened_page: SimpleNamespace, path: Path
+) -> None:
+    expect(opened_page.page.locator(".uplot canvas")).to_have_count(6)
+    wait_for_a_frame(opened_page.page)
+    assert _num_colours(opened_page.page, "#timeline-view canvas") > 4
+    assert opened_page.console_errors == []
+    assert opened_page.requests == [path.as_uri()]
 
 
 def test_no_name_of_the_run_is_executed(browser, tmp_path: Path) -> None:
@@ -87,8 +89,8 @@ def test_dark_is_the_readers_choice(browser, path: Path) -> None:
         expect(body).to_have_css("background-color", "rgb(255, 255, 255)")
 
 
-def test_tables_sort_and_copy(opened: SimpleNamespace) -> None:
-    page = opened.page
+def test_tables_sort_and_copy(opened_page: SimpleNamespace) -> None:
+    page = opened_page.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     table = page.locator("#replicas table").first
     table.get_by_role("button", name="compute").click()
@@ -101,8 +103,8 @@ def test_tables_sort_and_copy(opened: SimpleNamespace) -> None:
     assert copied.splitlines()[1].split("\t")[0] == "replica 2, CPU:2"
 
 
-def test_the_timeline_goes_by_keys(opened: SimpleNamespace) -> None:
-    page = opened.page
+def test_the_timeline_goes_by_keys(opened_page: SimpleNamespace) -> None:
+    page = opened_page.page
     page.locator("#timeline-view canvas").focus()
     wait_for_a_frame(page)
     before = _pixels(page)
@@ -117,9 +119,9 @@ def test_the_timeline_goes_by_keys(opened: SimpleNamespace) -> None:
     assert _pixels(page) != before
 
 
-def test_hovering_a_wait_names_its_collective(opened: SimpleNamespace) -> None:
+def test_hovering_a_wait_names_its_collective(opened_page: SimpleNamespace) -> None:
     """Replica 0 waits for the straggler during most of a step."""
-    page = opened.page
+    page = opened_page.page
     page.locator("#timeline-view canvas").focus()
     page.keyboard.press("PageDown")
     _hover(page, 0.6)
@@ -137,8 +139,8 @@ NOTE_TEXTS = """() => {
 }"""
 
 
-def test_the_timeline_calls_a_wait_by_its_name_and_not_its_op(opened: SimpleNamespace) -> None:
-    page = opened.page
+def test_the_timeline_calls_a_wait_by_its_name_and_not_its_op(opened_page: SimpleNamespace) -> None:
+    page = opened_page.page
     page.evaluate(NOTE_TEXTS)
     page.locator("#timeline-view canvas").focus()
     page.keyboard.press("PageDown")

@@ -17,7 +17,7 @@ from tests.synthetic import HOSTILE, write_run
 from tests.synthetic.stacks import place
 
 
-def answer(run: Path) -> Answer:
+def loop_answer(run: Path) -> Answer:
     profile = strategy_profiles.load(run)
     return loop(profile, gather_facts(profile, profile.segments[0]))
 
@@ -29,12 +29,12 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_the_parts_of_the_loop_add_up_to_all_of_it(run: Path) -> None:
-    (shares,) = (part for part in answer(run).parts if isinstance(part, Shares))
+    (shares,) = (part for part in loop_answer(run).parts if isinstance(part, Shares))
     assert sum(part.share for part in shares.parts) == pytest.approx(1.0, abs=0.01)
 
 
 def test_a_line_between_steps_and_the_line_of_the_step_have_their_shares(run: Path) -> None:
-    (code,) = (part for part in answer(run).parts if isinstance(part, Code))
+    (code,) = (part for part in loop_answer(run).parts if isinstance(part, Code))
     ((file, lines),) = code.files
     lit = {each.line: each for each in lines if each.share is not None}
     assert file == "train.py"
@@ -49,7 +49,7 @@ def test_a_line_between_steps_and_the_line_of_the_step_have_their_shares(run: Pa
 
 def test_rows_are_indented_below_what_they_are_a_part_of(run: Path) -> None:
     (rows,) = (
-        each for each in answer(run).parts if isinstance(each, Table) and each.key == "account"
+        each for each in loop_answer(run).parts if isinstance(each, Table) and each.key == "account"
     )
     assert len(rows.depths) == len(rows.rows)
     assert rows.rows[0][0] == "Loop with its first step"
@@ -72,7 +72,7 @@ def test_a_row_stands_below_what_it_is_a_part_of(tmp_path: Path) -> None:
 
 def test_the_account_of_the_program_has_what_comes_before_and_after_the_loop(run: Path) -> None:
     (rows,) = (
-        each for each in answer(run).parts if isinstance(each, Table) and each.key == "program"
+        each for each in loop_answer(run).parts if isinstance(each, Table) and each.key == "program"
     )
     parts = {row[0]: (row[1], row[2]) for row in rows.rows}
     assert parts["Program"][1] == pytest.approx(1.0)
@@ -91,4 +91,4 @@ def test_a_run_without_a_step_says_nothing(tmp_path: Path) -> None:
 def test_text_of_the_program_stays_text_in_the_report(tmp_path: Path) -> None:
     slow = place("python", 40, HOSTILE)
     run = write_run(tmp_path / "run", steps=20, gaps=[(step, 30.0, slow) for step in range(5, 20)])
-    assert "<script>" not in as_html(answer(run))
+    assert "<script>" not in as_html(loop_answer(run))

@@ -67,25 +67,25 @@ def predicted_of(ratio: float) -> WhatIf:
 
 
 @pytest.fixture(scope="module")
-def half(tmp_path_factory: pytest.TempPathFactory) -> RunComparison:
+def half_as_long(tmp_path_factory: pytest.TempPathFactory) -> RunComparison:
     """Runs that take about half as long with the change, on a faster machine than before."""
     return runs_of(tmp_path_factory.mktemp("half"), (50.0, 50.5, 49.5), (25.0, 25.2, 24.8))
 
 
 def test_intervals_that_overlap_agree_whatever_the_speed_of_the_machine(
-    half: RunComparison,
+    half_as_long: RunComparison,
 ) -> None:
-    verdict = agreement(predicted_of(1.04 * half.times.ratio), half)
+    verdict = agreement(predicted_of(1.04 * half_as_long.times.ratio), half_as_long)
     assert verdict.verdict == "agree"
     assert "agree: their intervals overlap" in verdict.sentence
     assert verdict.error == pytest.approx(0.04)
-    assert verdict.measured.with_ms == pytest.approx(half.times.b_ms)
+    assert verdict.measured.with_ms == pytest.approx(half_as_long.times.b_ms)
     assert verdict.predicted is not None
     assert verdict.predicted.without_ms == 100.0
 
 
-def test_intervals_apart_disagree_and_say_by_how_much(half: RunComparison) -> None:
-    verdict = agreement(predicted_of(1.5 * half.times.ratio), half)
+def test_intervals_apart_disagree_and_say_by_how_much(half_as_long: RunComparison) -> None:
+    verdict = agreement(predicted_of(1.5 * half_as_long.times.ratio), half_as_long)
     assert verdict.verdict == "disagree"
     said = "relative to a step without the change, the predicted one is 50 % longer than the"
     assert said in verdict.sentence
@@ -105,8 +105,8 @@ def test_one_run_a_side_has_no_interval(tmp_path: Path) -> None:
     assert "one run a side" in verdict.sentence
 
 
-def test_without_a_prediction_only_the_effect_is_reported(half: RunComparison) -> None:
-    verdict = agreement(None, half)
+def test_without_a_prediction_only_the_effect_is_reported(half_as_long: RunComparison) -> None:
+    verdict = agreement(None, half_as_long)
     assert verdict.predicted is None
     assert verdict.error is None
     assert re.match(

@@ -24,7 +24,7 @@ CARD = {
 }
 
 
-def shown(run: Path) -> list[str]:
+def report_and_answer(run: Path) -> list[str]:
     """The report and the page's answer."""
     profile = strategy_profiles.load(run)
     return [
@@ -35,13 +35,13 @@ def shown(run: Path) -> list[str]:
 
 def test_gpus_are_shown_with_the_other_facts_of_the_machine(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=30)
-    for text in shown(run):
+    for text in report_and_answer(run):
         assert "compute capability" not in text
     assert "gpus" not in _environment(run)
     cards = [{"name": f"GPU:{i}", **CARD} for i in range(2)] + [{"name": "GPU:2"}]
     change_environment(run, lambda environment: environment | {"gpus": cards})
     facts = "compute capability 9.0, driver 570, 85.9 GB, at most 1980 MHz, at most 700 W"
-    for text in shown(run):
+    for text in report_and_answer(run):
         assert f"2 × NVIDIA A, {facts}; 1 × unknown model" in text
     assert _environment(run)["gpus"] == cards
 

@@ -161,17 +161,17 @@ def test_the_lines_of_runs_are_distinguished() -> None:
 
 
 def least_among(colours: Iterable[str], sight: str) -> float:
-    colours_seen = seen(colours, sight)
+    colours_seen = as_seen(colours, sight)
     distances = np.linalg.norm(colours_seen[:, None] - colours_seen[None], axis=-1)
     return float(distances[~np.eye(len(colours_seen), dtype=bool)].min())
 
 
 def least_between(some: Iterable[str], others: Iterable[str], sight: str) -> float:
-    pairs = seen(some, sight)[:, None] - seen(others, sight)[None]
+    pairs = as_seen(some, sight)[:, None] - as_seen(others, sight)[None]
     return float(np.linalg.norm(pairs, axis=-1).min())
 
 
-def seen(colours: Iterable[str], sight: str) -> npt.NDArray[np.float64]:
+def as_seen(colours: Iterable[str], sight: str) -> npt.NDArray[np.float64]:
     """The colours in OKLab (Ottosson 2020) times 100, as a person with this sight sees them."""
     rgb = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in colours])
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)

@@ -59,7 +59,7 @@ def _read(run: Path) -> EventSource:
     return next(source for source in read_sources(run) if source.worker == 0)
 
 
-def _by_lines(run: Path, tmp_path: Path) -> EventSource:
+def _read_by_lines(run: Path, tmp_path: Path) -> EventSource:
     """Read a run without its columns."""
     other = shutil.copytree(run, tmp_path / "by-lines")
     _columns(other).unlink(missing_ok=True)
@@ -90,7 +90,7 @@ def _assert_same_columns(actual: Columns, expected: Columns) -> None:
 
 def test_steps_in_columns_are_those_of_the_lines(run: Path, tmp_path: Path) -> None:
     assert NUM_STEPS - 15 < _num_in_columns(run) < NUM_STEPS
-    _assert_equal(_read(run), _by_lines(run, tmp_path))
+    _assert_equal(_read(run), _read_by_lines(run, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_steps_without_a_field_are_the_same(recipe: dict[str, object], tmp_path:
     run = write_run(tmp_path / "run", **({"replicas": 2, "steps": NUM_STEPS} | recipe))
     add_columns(_events(run), BLOCK_BYTES)
     assert _num_in_columns(run)
-    _assert_equal(_read(run), _by_lines(run, tmp_path))
+    _assert_equal(_read(run), _read_by_lines(run, tmp_path))
 
 
 def test_any_damage_of_the_columns_leaves_the_numbers(run: Path, tmp_path: Path) -> None:
-    expected = _by_lines(run, tmp_path)
+    expected = _read_by_lines(run, tmp_path)
     path, rng = _columns(run), random.Random(7)
     sound = path.read_bytes()
     for offset in [*range(300), *rng.sample(range(len(sound)), 200)]:
@@ -126,7 +126,7 @@ def test_any_damage_of_the_lines_is_found_as_without_columns(run: Path, tmp_path
         damaged = bytearray(sound)
         damaged[offset] ^= 1 << rng.randrange(8)
         path.write_bytes(damaged)
-        _assert_equal(_read(run), _by_lines(run, tmp_path))
+        _assert_equal(_read(run), _read_by_lines(run, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_any_damage_of_the_lines_is_found_as_without_columns(run: Path, tmp_path
 def test_a_value_that_no_event_can_have_is_not_used(
     kind: type[Columns], name: str, row: int, value: float, run: Path, tmp_path: Path
 ) -> None:
-    expected = _by_lines(run, tmp_path)
+    expected = _read_by_lines(run, tmp_path)
     _forge(run, (kind, name), lambda column: column.__setitem__(row, value))
     assert not _num_in_columns(run)
     _assert_equal(_read(run), expected)
@@ -169,7 +169,7 @@ def test_another_value_with_correct_checksums_is_read(run: Path) -> None:
 
 
 def test_names_that_no_event_can_have_are_not_used(run: Path, tmp_path: Path) -> None:
-    expected = _by_lines(run, tmp_path)
+    expected = _read_by_lines(run, tmp_path)
     name = b"/device:CPU:1"
     with _columns(run).open("rb") as blocks:
         header = event_columns._header(blocks)
@@ -186,7 +186,7 @@ def test_names_that_no_event_can_have_are_not_used(run: Path, tmp_path: Path) ->
 
 
 def test_blocks_of_another_version_are_not_used_but_replaced(run: Path, tmp_path: Path) -> None:
-    expected, sound = _by_lines(run, tmp_path), _columns(run).read_bytes()
+    expected, sound = _read_by_lines(run, tmp_path), _columns(run).read_bytes()
     with _columns(run).open("rb") as blocks:
         header = event_columns._header(blocks)
         assert header is not None
@@ -229,7 +229,7 @@ def _forge(run: Path, name: tuple[type, str], change: Callable[[np.ndarray], Non
 def test_a_sparse_file_that_claims_terabytes_is_not_read(
     field: str, value: int, run: Path, tmp_path: Path
 ) -> None:
-    expected = _by_lines(run, tmp_path)
+    expected = _read_by_lines(run, tmp_path)
     with _columns(run).open("rb") as blocks:
         header = event_columns._header(blocks)
     assert header is not None
@@ -243,7 +243,7 @@ def test_a_sparse_file_that_claims_terabytes_is_not_read(
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "nothing", "link to nowhere"])
 def test_a_file_of_columns_may_be_anything(kind: str, run: Path, tmp_path: Path) -> None:
-    expected = _by_lines(run, tmp_path)
+    expected = _read_by_lines(run, tmp_path)
     path = _columns(run)
     path.unlink()
     if kind == "folder":
@@ -258,7 +258,7 @@ def test_a_file_of_columns_may_be_anything(kind: str, run: Path, tmp_path: Path)
 def test_columns_of_another_run_are_not_used(run: Path, tmp_path: Path) -> None:
     other = write_run(tmp_path / "other", replicas=2, steps=NUM_STEPS, seed=9)
     add_columns(_events(other), BLOCK_BYTES)
-    expected = _by_lines(run, tmp_path)
+    expected = _read_by_lines(run, tmp_path)
     shutil.copy(_columns(other), _columns(run))
     assert not _num_in_columns(run)
     _assert_equal(_read(run), expected)
@@ -291,7 +291,7 @@ def test_no_columns_are_written_of_invalid_lines_and_what_follows(
     _events(run).write_bytes(b"".join(lines))
     add_columns(_events(run), BLOCK_BYTES)
     assert 0 < _num_in_columns(run) < 30
-    _assert_equal(_read(run), _by_lines(run, tmp_path))
+    _assert_equal(_read(run), _read_by_lines(run, tmp_path))
 
 
 def test_a_short_run_has_no_columns(tmp_path: Path) -> None:

@@ -17,15 +17,15 @@ SECOND_NS = 1_000_000_000
 
 def launched(worker: int, generation: int = 0, **fields: Any) -> dict[str, Any]:
     known = {"pid": 100 + worker, "task": f"worker {worker}", "address": f"127.0.0.1:{worker}"}
-    return of(worker, generation, "launched", **(known | fields))
+    return process_event(worker, generation, "launched", **(known | fields))
 
 
-def of(worker: int, generation: int, kind: str, **fields: Any) -> dict[str, Any]:
+def process_event(worker: int, generation: int, kind: str, **fields: Any) -> dict[str, Any]:
     return {"kind": kind, "worker": worker, "generation": generation, "at_ns": 0, **fields}
 
 
 def exited(worker: int, verdict: str, follows: int | None = None, **fields: Any) -> dict[str, Any]:
-    return of(worker, 0, "exited", verdict=verdict, follows=follows, **fields)
+    return process_event(worker, 0, "exited", verdict=verdict, follows=follows, **fields)
 
 
 def history_of(*records: dict[str, Any]) -> ProcessHistory:
@@ -45,7 +45,7 @@ def states(history: ProcessHistory) -> list[str]:
 
 GROUP = (launched(0), launched(1), launched(2))
 LOST = (
-    of(0, 0, "failed", message="UnavailableError: gone", follows=True),
+    process_event(0, 0, "failed", message="UnavailableError: gone", follows=True),
     exited(0, "failed", 1, message="Worker 0: UnavailableError: gone", lost_ns=10 * SECOND_NS),
     exited(1, "killed", message="Worker 1: Killed on request.", lost_ns=9 * SECOND_NS),
     exited(2, "killed", 1, message="The launcher ended worker 2: worker 1 was lost."),
@@ -56,9 +56,9 @@ def test_a_process_starts_runs_and_is_done() -> None:
     history = history_of(*GROUP)
     assert states(history) == ["starting"] * 3
     for worker in range(3):
-        take(history, of(worker, 0, "segment"))
+        take(history, process_event(worker, 0, "segment"))
     assert states(history) == ["running"] * 3
-    take(history, of(1, 0, "finished", status="finished"))
+    take(history, process_event(1, 0, "finished", status="finished"))
     take(history, exited(2, "stopped"))
     assert states(history) == ["running", "done", "done"]
 
@@ -73,8 +73,8 @@ def test_a_lost_process_is_distinguished_from_those_it_ended(order: int) -> None
 def test_without_a_launcher_event_a_process_own_error_counts() -> None:
     history = history_of(
         *GROUP,
-        of(0, 0, "failed", message="UnavailableError: gone", follows=True),
-        of(1, 0, "failed", message="The loss is NaN"),
+        process_event(0, 0, "failed", message="UnavailableError: gone", follows=True),
+        process_event(1, 0, "failed", message="The loss is NaN"),
     )
     assert states(history) == ["ended", "lost", "starting"]
 
@@ -82,7 +82,7 @@ def test_without_a_launcher_event_a_process_own_error_counts() -> None:
 def test_a_fresh_group_arrives_takes_over_and_those_before_are_forgotten() -> None:
     history = history_of(*GROUP)
     for worker in range(2):
-        take(history, of(worker, 1, "worker_started", pid=200 + worker))
+        take(history, process_event(worker, 1, "worker_started", pid=200 + worker))
     assert [process.generation for process in history.current()] == [0, 0, 0]
     assert [process.pid for process in history.arriving()] == [200, 201]
     for worker in range(2):
@@ -97,7 +97,11 @@ def test_a_fresh_group_arrives_takes_over_and_those_before_are_forgotten() -> No
 
 
 def test_a_fresh_group_that_could_not_take_over_is_forgotten() -> None:
-    history = history_of(launched(0), of(0, 1, "worker_started", pid=7), of(1, 1, "worker_started"))
+    history = history_of(
+        launched(0),
+        process_event(0, 1, "worker_started", pid=7),
+        process_event(1, 1, "worker_started"),
+    )
     for worker in range(2):
         fields = {"folder": f"rejected-worker-{worker}-1-{worker + 5}"}
         assert take(
@@ -120,7 +124,7 @@ def test_each_restart_names_the_lost_process_and_the_next_one() -> None:
         launched(1, 1),
         exited(2, "killed"),
         launched(2, 1),
-        of(2, 1, "exited", verdict="crashed"),
+        process_event(2, 1, "exited", verdict="crashed"),
         launched(2, 2),
     )
     pairs = [(lost.generation, again.generation) for lost, again in history.restarts()]
@@ -145,14 +149,14 @@ def test_an_event_that_concerns_no_process_is_ignored(record: dict[str, Any]) ->
 WORKERS = SegmentOpened(0, "multi-worker-mirrored", 3, 3, 9, 0, 0, [], "collective-ring", {})
 
 
-def found(*records: dict[str, Any], segment: SegmentOpened | None = WORKERS) -> Loss:
+def loss_in(*records: dict[str, Any], segment: SegmentOpened | None = WORKERS) -> Loss:
     loss = find_loss(history_of(*records).current(), segment)
     assert loss is not None
     return loss
 
 
 def test_a_loss_names_when_and_how_it_was_detected_and_by_whom() -> None:
-    by_key = found(*GROUP, *LOST)
+    by_key = loss_in(*GROUP, *LOST)
     assert (by_key.worker, by_key.title) == (1, "worker 1")
     assert by_key.sentences == [
         "Worker 1 was lost. Killed on request.",
@@ -163,24 +167,24 @@ def test_a_loss_names_when_and_how_it_was_detected_and_by_whom() -> None:
 
 
 def test_the_first_lost_process_is_the_cause() -> None:
-    by_key = found(*GROUP, exited(0, "failed", lost_ns=7), exited(2, "killed", lost_ns=5))
+    by_key = loss_in(*GROUP, exited(0, "failed", lost_ns=7), exited(2, "killed", lost_ns=5))
     assert by_key.worker == 2
     assert by_key.message == "No process reported the reason."
 
 
 def test_what_was_noticed_before_the_end_was_seen_is_said_so() -> None:
     early = exited(0, "failed", 1, lost_ns=4 * SECOND_NS)
-    by_key = found(*GROUP, LOST[0], early, LOST[2])
+    by_key = loss_in(*GROUP, LOST[0], early, LOST[2])
     assert by_key.sentences[1].startswith("Worker 0 gave up on it 5.00 s before its end by")
     early["lost_ns"] = 9 * SECOND_NS - 1000
-    by_key = found(*GROUP, LOST[0], early, LOST[2])
+    by_key = loss_in(*GROUP, LOST[0], early, LOST[2])
     assert by_key.sentences[1].startswith("Worker 0 noticed at once by")
 
 
 def test_an_unknown_time_or_error_stays_unknown() -> None:
-    by_key = found(
+    by_key = loss_in(
         *GROUP,
-        of(0, 0, "failed", message="Strange: so be it", follows=True),
+        process_event(0, 0, "failed", message="Strange: so be it", follows=True),
         exited(0, "failed", 1),
         LOST[2],
         segment=None,

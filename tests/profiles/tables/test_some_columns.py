@@ -50,7 +50,7 @@ def _rows(table: pa.Table) -> list[dict[str, object]]:
     return table.to_pylist()
 
 
-def _as_whole(run: Path, columns: tuple[str, ...] = COLUMNS) -> None:
+def _check_columns(run: Path, columns: tuple[str, ...] = COLUMNS) -> None:
     """Check single columns, and what reads them, against the whole table."""
     whole, single = Profile.load(run), Profile.load(run)
     table = whole.table("spans").select(list(columns))
@@ -61,13 +61,13 @@ def _as_whole(run: Path, columns: tuple[str, ...] = COLUMNS) -> None:
     of_steps = Profile.load(run).parts("spans", columns, _rows, STEPS)
     is_wanted = pc.is_in(whole.table("spans")["step"], pa.array(STEPS, pa.int64()))
     assert [row for part in of_steps for row in part] == _rows(table.filter(is_wanted))
-    _same_timeline(lay_out(Profile.load(run)), lay_out(whole))  # of the table in memory
+    _check_timelines_are_equal(lay_out(Profile.load(run)), lay_out(whole))  # of the table in memory
     by_plan, by_table = load(run), load(run)
     by_table.table("spans")
     assert by_plan.sql(BY_OP).equals(by_table.sql(BY_OP))
 
 
-def _same_timeline(one: Timeline, other: Timeline) -> None:
+def _check_timelines_are_equal(one: Timeline, other: Timeline) -> None:
     assert one.tracks == other.tracks
     assert (one.names, one.ops, one.categories) == (other.names, other.ops, other.categories)
     for name in ("row_starts", "start", "end", "step", "name", "op", "category", "_thread"):
@@ -93,7 +93,7 @@ def test_columns_of_any_run_have_the_rows_of_its_table(
     tmp_path_factory: pytest.TempPathFactory, options: dict[str, object], columns: list[str]
 ) -> None:
     run = write_run(tmp_path_factory.mktemp("any") / "run", steps=400, window_steps=3, **options)
-    _as_whole(run, tuple(columns))
+    _check_columns(run, tuple(columns))
 
 
 def test_a_copy_that_was_checked_is_read_instead_of_the_windows(
@@ -142,7 +142,7 @@ def test_of_copies_of_an_earlier_version_only_the_steps_are_read(
     parts = Profile.load(run).parts("spans", COLUMNS, len, {max(steps[:100])})
     assert sum(parts) > 0
     assert sorted(read) == [(*COLUMNS, "step"), ("step",), ("step",)]
-    _as_whole(run)
+    _check_columns(run)
 
 
 def _without_counts(run: Path) -> None:
@@ -183,7 +183,7 @@ def test_an_index_with_wrong_numbers_of_rows_is_not_believed(run: Path) -> None:
     table = Profile.load(run).table("spans")
     counted = Profile.load(run).rows_by_step("spans")
     assert counted == Counter(zip(*_keys(table), strict=True))
-    _as_whole(run)
+    _check_columns(run)
 
 
 @pytest.mark.parametrize("file", ["spans.parquet", "index.json"])
@@ -197,7 +197,7 @@ def test_a_damaged_copy_changes_no_column(run: Path, file: str, damage: str) -> 
         path.unlink()
     else:
         path.write_bytes(flipped if damage == "flip" else content[:middle])
-    _as_whole(run)
+    _check_columns(run)
 
 
 @pytest.mark.parametrize("fits", [0, 12345, None])
@@ -206,7 +206,7 @@ def test_a_copy_of_which_the_index_does_not_prove_that_it_fits_is_checked(
 ) -> None:
     """Here a row that does not fit is in the record itself, and in the copy."""
     _spoil(run, fits)
-    _as_whole(run)
+    _check_columns(run)
     notes = Profile.load(run)
     notes.columns("spans", ("op",))
     assert any("replica below 0" in note for note in notes.notes)

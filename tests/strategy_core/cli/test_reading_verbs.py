@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 Captured = pytest.CaptureFixture[str]
 
 
-def make(folder: Path, name: str, **options: Any) -> str:
+def made_run(folder: Path, name: str, **options: Any) -> str:
     return str(write_run(folder / name, **{"steps": 120, **options}))
 
 
@@ -31,7 +31,7 @@ def document(capsys: Captured) -> Any:
 
 
 def test_summary_for_people_names_the_straggler(tmp_path: Path, capsys: Captured) -> None:
-    assert main(["summary", make(tmp_path, "run", straggler=(2, 30.0))]) == 0
+    assert main(["summary", made_run(tmp_path, "run", straggler=(2, 30.0))]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert re.search(r"Replica 2 is late by (29|30)\.\d ms", text)
     assert "mirrored, 4 replicas, global batch 256" in text
@@ -52,13 +52,13 @@ def test_summary_for_people_names_the_straggler(tmp_path: Path, capsys: Captured
 def test_summary_for_people_takes_every_kind_of_run(
     tmp_path: Path, capsys: Captured, options: dict[str, Any]
 ) -> None:
-    assert main(["summary", make(tmp_path, "run", **options)]) == 0
+    assert main(["summary", made_run(tmp_path, "run", **options)]) == 0
     assert "Segment 0" in capsys.readouterr().out
 
 
 def test_summary_for_people_says_what_a_tpu_would_refuse(tmp_path: Path, capsys: Captured) -> None:
     """It was in the JSON and on the page alone, and the run looked as if all was well."""
-    run = make(tmp_path, "run", strategy="tpu", replicas=2)
+    run = made_run(tmp_path, "run", strategy="tpu", replicas=2)
     with worker_folder(Path(run), 0).events.open("a") as log:
         log.write(check_event(unchecked=["the rest of the step"]))
     assert main(["summary", run]) == 0
@@ -70,12 +70,12 @@ def test_summary_for_people_says_what_a_tpu_would_refuse(tmp_path: Path, capsys:
 
 
 def test_summary_json_is_the_summary(tmp_path: Path, capsys: Captured) -> None:
-    assert main(["summary", make(tmp_path, "run"), "--json"]) == 0
+    assert main(["summary", made_run(tmp_path, "run"), "--json"]) == 0
     assert document(capsys)["segments"][0]["steps"]["count"] == 120
 
 
 def test_sql_answers_as_table_json_and_csv(tmp_path: Path, capsys: Captured) -> None:
-    run = make(tmp_path, "run")
+    run = made_run(tmp_path, "run")
     query = "select strategy, num_replicas, null as nothing from segments"
     assert main(["sql", run, query]) == 0
     assert "mirrored" in capsys.readouterr().out
@@ -87,7 +87,7 @@ def test_sql_answers_as_table_json_and_csv(tmp_path: Path, capsys: Captured) -> 
 
 
 def test_sql_json_has_null_for_what_json_has_no_number(tmp_path: Path, capsys: Captured) -> None:
-    run = make(tmp_path, "run")
+    run = made_run(tmp_path, "run")
     query = "select 'nan'::double as a, ['inf'::double, 1.5] as b, {'c': '-inf'::double} as c"
     assert main(["sql", run, query, "--json"]) == 0
     line = capsys.readouterr().out
@@ -97,7 +97,7 @@ def test_sql_json_has_null_for_what_json_has_no_number(tmp_path: Path, capsys: C
 
 
 def test_sql_shows_the_lines_of_a_plan(tmp_path: Path, capsys: Captured) -> None:
-    assert main(["sql", make(tmp_path, "run"), "explain select 1"]) == 0
+    assert main(["sql", made_run(tmp_path, "run"), "explain select 1"]) == 0
     output = capsys.readouterr().out
     assert "\N{REPLACEMENT CHARACTER}" not in output
     assert len(output.splitlines()) > 5
@@ -108,7 +108,7 @@ def one_line(capsys: Captured) -> str:
 
 
 def test_runs_of_one_speed_are_within(tmp_path: Path, capsys: Captured) -> None:
-    a, b = make(tmp_path, "a", seed=1), make(tmp_path, "b", seed=2)
+    a, b = made_run(tmp_path, "a", seed=1), made_run(tmp_path, "b", seed=2)
     assert main(["compare", a, b, "--fail-on", "step_time_ms:+5%"]) == 0
     text = one_line(capsys)
     assert "within step_time_ms:+5%" in text
@@ -117,7 +117,7 @@ def test_runs_of_one_speed_are_within(tmp_path: Path, capsys: Captured) -> None:
 
 
 def test_a_comparison_says_in_what_the_specs_differ(tmp_path: Path, capsys: Captured) -> None:
-    a, b = make(tmp_path, "a", replicas=2), make(tmp_path, "b", replicas=4)
+    a, b = made_run(tmp_path, "a", replicas=2), made_run(tmp_path, "b", replicas=4)
     assert main(["compare", a, b]) == 0
     assert "│ devices │ cpu:2 │ cpu:4 │" in re.sub(" +", " ", one_line(capsys))
     assert main(["compare", a, b, "--json"]) == 0
@@ -127,7 +127,7 @@ def test_a_comparison_says_in_what_the_specs_differ(tmp_path: Path, capsys: Capt
 
 
 def test_one_run_a_side_never_says_which_is_faster(tmp_path: Path, capsys: Captured) -> None:
-    a, b = make(tmp_path, "a"), make(tmp_path, "b", step_ms=40.0)
+    a, b = made_run(tmp_path, "a"), made_run(tmp_path, "b", step_ms=40.0)
     assert main(["compare", a, b]) == 0
     text = one_line(capsys)
     assert "The loop takes 85 % longer per step in B than in A in these two runs: 44.1 ms" in text
@@ -141,9 +141,9 @@ def test_one_run_a_side_never_says_which_is_faster(tmp_path: Path, capsys: Captu
 
 def test_other_runs_of_the_spec_tell_how_much_runs_differ(tmp_path: Path, capsys: Captured) -> None:
     speeds = (20.0, 20.6, 19.5, 20.2, 20.9)
-    paths = [make(tmp_path, f"r{i}", seed=i, step_ms=ms) for i, ms in enumerate(speeds)]
-    make(tmp_path, "cut", seed=9, step_ms=90.0, ending=None)
-    make(tmp_path, "batch", seed=9, step_ms=90.0, global_batch_size=64)
+    paths = [made_run(tmp_path, f"r{i}", seed=i, step_ms=ms) for i, ms in enumerate(speeds)]
+    made_run(tmp_path, "cut", seed=9, step_ms=90.0, ending=None)
+    made_run(tmp_path, "batch", seed=9, step_ms=90.0, global_batch_size=64)
     assert main(["compare", *paths[:2]]) == 0
     text = one_line(capsys)
     assert "3 other runs of these specs on this machine differ by 3." in text
@@ -161,7 +161,7 @@ def repeated(folder: Path, a_ms: float, b_ms: float, *, num: int = 4) -> list[st
         side = "abba"[number % 4]
         step_ms = {"a": a_ms, "b": b_ms}[side] * (1 + 0.004 * (number % 3))
         name = f"{side}-{len(sides[side])}"
-        run = make(folder, name, seed=number, step_ms=step_ms, begins_s=60.0 * number)
+        run = made_run(folder, name, seed=number, step_ms=step_ms, begins_s=60.0 * number)
         sides[side].append(run)
     return [*sides["a"], "--against", *sides["b"]]
 
@@ -201,7 +201,7 @@ def test_it_is_clear_which_runs_are_on_which_side(runs: list[str], capsys: Captu
 
 
 def test_three_runs_are_each_compared_with_the_first(tmp_path: Path, capsys: Captured) -> None:
-    runs = [make(tmp_path, "a"), make(tmp_path, "b", step_ms=24.0), make(tmp_path, "c")]
+    runs = [made_run(tmp_path, "a"), made_run(tmp_path, "b", step_ms=24.0), made_run(tmp_path, "c")]
     assert main(["compare", *runs]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "b as B, a as A: the loop takes" in text
@@ -210,18 +210,18 @@ def test_three_runs_are_each_compared_with_the_first(tmp_path: Path, capsys: Cap
     assert main(["compare", *runs, "--json"]) == 0
     answer = document(capsys)
     assert [(item["a"]["run"], item["b"]["run"]) for item in answer] == [("a", "b"), ("a", "c")]
-    assert main(["compare", *runs, make(tmp_path, "empty", steps=0, windows=0)]) == 2
+    assert main(["compare", *runs, made_run(tmp_path, "empty", steps=0, windows=0)]) == 2
     assert "empty cannot be compared" in capsys.readouterr().out
 
 
 def test_a_run_named_twice_is_refused(tmp_path: Path, capsys: Captured) -> None:
-    a, b = make(tmp_path, "a"), make(tmp_path, "b")
+    a, b = made_run(tmp_path, "a"), made_run(tmp_path, "b")
     assert main(["compare", a, b, "--against", b]) == 2
     assert "named twice" in capsys.readouterr().err
 
 
 def test_a_slower_run_is_beyond_and_says_by_how_much(tmp_path: Path, capsys: Captured) -> None:
-    a, b = make(tmp_path, "a"), make(tmp_path, "b", step_ms=24.0)
+    a, b = made_run(tmp_path, "a"), made_run(tmp_path, "b", step_ms=24.0)
     limits = ["--fail-on", "step_time_ms:+5%", "--fail-on", "examples_per_second_at_median:-50%"]
     assert main(["compare", a, b, *limits, "--json"]) == 1
     answer = document(capsys)
@@ -234,14 +234,14 @@ def test_a_slower_run_is_beyond_and_says_by_how_much(tmp_path: Path, capsys: Cap
 
 
 def test_a_faster_run_is_within_a_limit_on_slowness(tmp_path: Path) -> None:
-    a, b = make(tmp_path, "a", step_ms=24.0), make(tmp_path, "b")
+    a, b = made_run(tmp_path, "a", step_ms=24.0), made_run(tmp_path, "b")
     assert main(["compare", a, b, "--fail-on", "step_time_ms:+5%"]) == 0
     assert main(["compare", a, b, "--fail-on", "step_time_ms:-5%"]) == 1
 
 
 def test_throughput_at_the_median_has_a_name_of_its_own(tmp_path: Path, capsys: Captured) -> None:
     """`examples_per_second` is the throughput over all steps; limits may still use it as before."""
-    a, b = make(tmp_path, "a"), make(tmp_path, "b", step_ms=24.0)
+    a, b = made_run(tmp_path, "a"), made_run(tmp_path, "b", step_ms=24.0)
     limits = ["--fail-on", "examples_per_second:-1%"]
     assert main(["compare", a, b, *limits, "--json"]) == 1
     answer = document(capsys)
@@ -255,7 +255,7 @@ def test_throughput_at_the_median_has_a_name_of_its_own(tmp_path: Path, capsys: 
 @pytest.fixture(scope="module")
 def twice_the_bytes(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("runs")
-    return [make(folder, str(size), collective_bytes=(size,)) for size in (1000, 2000)]
+    return [made_run(folder, str(size), collective_bytes=(size,)) for size in (1000, 2000)]
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_any_number_of_the_summary_can_be_limited(
 def test_runs_that_cannot_be_compared_say_why(
     tmp_path: Path, capsys: Captured, options: dict[str, Any]
 ) -> None:
-    a, b = make(tmp_path, "a"), make(tmp_path, "b", **options)
+    a, b = made_run(tmp_path, "a"), made_run(tmp_path, "b", **options)
     assert main(["compare", a, b, "--json"]) == 2
     out, err = capsys.readouterr()
     answer = json.loads(out)
@@ -295,7 +295,7 @@ def test_runs_that_cannot_be_compared_say_why(
 
 
 def test_few_steps_leave_the_decision_to_the_plain_ratio(tmp_path: Path, capsys: Captured) -> None:
-    a, b = make(tmp_path, "a", steps=6), make(tmp_path, "b", steps=6, step_ms=40.0)
+    a, b = made_run(tmp_path, "a", steps=6), made_run(tmp_path, "b", steps=6, step_ms=40.0)
     assert main(["compare", a, b, "--fail-on", "step_time_ms:+5%"]) == 1
     assert "beyond step_time_ms:+5%" in capsys.readouterr().out
 
@@ -303,7 +303,7 @@ def test_few_steps_leave_the_decision_to_the_plain_ratio(tmp_path: Path, capsys:
 @pytest.fixture(scope="module")
 def noisy_runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder, noisy = tmp_path_factory.mktemp("runs"), {"noise": 0.9, "steps": 30, "drift": 0.8}
-    return [make(folder, f"a{seed}", seed=seed, **noisy) for seed in range(8)]
+    return [made_run(folder, f"a{seed}", seed=seed, **noisy) for seed in range(8)]
 
 
 @pytest.mark.parametrize("limit", ["step_time_ms:+1%", "examples_per_second_at_median:-1%"])

@@ -62,7 +62,7 @@ def program(
         process.communicate()
 
 
-def say(process: subprocess.Popen[str]) -> Any:
+def answer_of(process: subprocess.Popen[str]) -> Any:
     assert process.stdout is not None
     return json.loads(process.stdout.readline())
 
@@ -71,9 +71,9 @@ def send(network: Network, num_bytes: int) -> dict[str, Any]:
     """Process 0 sends process 1 so many bytes; what it measured."""
     host, _, port = network.addresses[1].rpartition(":")
     with program(network.namespace_handles[1], "serve", host, port) as server:
-        assert say(server) == {"ready": host}
+        assert answer_of(server) == {"ready": host}
         with program(network.namespace_handles[0], "call", host, port, num_bytes) as caller:
-            sent: dict[str, Any] = say(caller)
+            sent: dict[str, Any] = answer_of(caller)
             return sent
 
 
@@ -87,11 +87,11 @@ def test_no_outside_process_reaches_a_contained_cluster() -> None:
         assert network.notes == []
         host, _, port = network.addresses[1].rpartition(":")
         with program(network.namespace_handles[1], "serve", host, port) as server:
-            say(server)
+            answer_of(server)
             with pytest.raises(OSError, match="refused"):
                 socket.create_connection((host, int(port)), timeout=5).close()
             with program(network.namespace_handles[0], "call", host, port, 1_000_000) as caller:
-                assert say(caller)["counted"]["sent_bytes"] >= 1_000_000
+                assert answer_of(caller)["counted"]["sent_bytes"] >= 1_000_000
 
 
 def test_each_process_has_an_interface_that_counts_what_its_link_carries() -> None:

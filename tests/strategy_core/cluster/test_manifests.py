@@ -25,7 +25,9 @@ from tests.timeouts import MAX_WAIT_S
 CLUSTERS = Path(__file__).parents[3] / "docs" / "clusters"
 
 
-def asked(command: Sequence[str], environment: Mapping[str, str]) -> tuple[OwnTask, RunSpec]:
+def task_and_spec(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> tuple[OwnTask, RunSpec]:
     """What `strategy-lab worker ...` would do in that environment."""
     assert command[:2] == ["strategy-lab", "worker"]
     parser = argparse.ArgumentParser()
@@ -69,7 +71,7 @@ def test_the_kubernetes_manifest_starts_one_run() -> None:
             assert value is not None
             environment[variable["name"]] = value
         arguments = [filled_in(argument, environment) for argument in container["args"]]
-        own_task, spec = asked(arguments, environment)
+        own_task, spec = task_and_spec(arguments, environment)
         assert own_task.job == "3f2c"
         # The name that the pod has by its service.
         name = f"{kinds['Job']['metadata']['name']}-{index}.{pod['subdomain']}"
@@ -86,7 +88,9 @@ def test_the_compose_file_starts_one_run() -> None:
     document = yaml.safe_load((CLUSTERS / "compose.yaml").read_text())
     services = document["services"]
     names = [name for name in services if name.startswith("worker-")]
-    parts = [asked(services[name]["command"], services[name]["environment"]) for name in names]
+    parts = [
+        task_and_spec(services[name]["command"], services[name]["environment"]) for name in names
+    ]
     assert are_one_run(parts)
     for name, (own_task, _) in zip(names, parts, strict=True):
         assert own_task.task.address == f"{name}:2222"
@@ -128,7 +132,7 @@ def test_the_slurm_script_starts_one_run(tmp_path: Path) -> None:
     at = command.index("--cluster")
     assert command[at + 1] == "slurm:port=2222"
     slurm = [*command[: at + 1], "a:2222,b:2222", "--index", "0", *command[at + 2 :]]
-    own_task, spec = asked(slurm, {})
+    own_task, spec = task_and_spec(slurm, {})
     assert (len(own_task.cluster), spec.steps, spec.cluster.start_timeout_s) == (2, 7, 300)
     assert command[command.index("-o") + 1] == "/home/me/runs/slurm-17"
     header = (CLUSTERS / "slurm.sbatch").read_text()
@@ -143,7 +147,7 @@ def test_the_ssh_script_starts_one_run(tmp_path: Path) -> None:
     printed = run_script("ssh.sh", arguments, tmp_path, {"ssh": stand_in}, **hosts)
     lines = sorted(line.split("\t") for line in printed.splitlines())
     assert [host for host, _ in lines] == ["10.0.0.1", "h2"]
-    parts = [asked(shlex.split(command), {}) for _, command in lines]
+    parts = [task_and_spec(shlex.split(command), {}) for _, command in lines]
     assert are_one_run(parts)
     assert [own_task.task.address for own_task, _ in parts] == ["10.0.0.1:2222", "h2:2223"]
     assert parts[0][1].workload_options == json.loads(options)

@@ -35,7 +35,7 @@ def with_tensorflow(folder: Path, text: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(folder)}
 
 
-def by_key(checks: object) -> dict[str, Check]:
+def checks_by_key(checks: object) -> dict[str, Check]:
     return {check.key: check for check in checks}  # type: ignore[attr-defined]
 
 
@@ -75,13 +75,13 @@ def test_with_a_broken_tensorflow_the_verb_ends_with_1(
 
 def test_what_gpus_need_is_reported_part_by_part() -> None:
     inventory = {"cuda": "12.5", "cudnn": "9", "physical": [CPU, GPU, GPU]}
-    checks = by_key(gpu_checks(inventory, "570.1", lambda _name: "2.25"))
+    checks = checks_by_key(gpu_checks(inventory, "570.1", lambda _name: "2.25"))
     assert {check.state for check in checks.values()} == {"ok"}
     assert "2: NVIDIA H100" in checks["gpus"].found
-    blind = by_key(gpu_checks(inventory | {"physical": [CPU]}, "570.1", lambda _name: None))
+    blind = checks_by_key(gpu_checks(inventory | {"physical": [CPU]}, "570.1", lambda _name: None))
     assert blind["gpu_driver"].state == "ok"
     assert "strategy-lab[cuda]" in blind["gpus"].advice
-    none = by_key(
+    none = checks_by_key(
         gpu_checks({"cuda": None, "cudnn": None, "physical": [CPU]}, None, lambda _: None)
     )
     assert {check.state for check in none.values()} == {"missing"}
@@ -123,7 +123,7 @@ def test_the_memory_limit_of_a_small_container_is_reported(tmp_path: Path) -> No
     write(tmp_path, "proc/self/cgroup", "0::/\n")
     write(tmp_path, "sys/fs/cgroup/memory.events", "oom_kill 0\n")
     write(tmp_path, "sys/fs/cgroup/memory.max", f"{1 << 30}\n")
-    memory = by_key(limit_checks(tmp_path))["memory"]
+    memory = checks_by_key(limit_checks(tmp_path))["memory"]
     assert memory.state == "missing"
     assert "limited to 1.0 GiB" in memory.found
 
@@ -183,9 +183,9 @@ def test_why_tensorflow_sees_no_gpu_is_in_its_own_words() -> None:
     said = why_no_gpu(noise)
     assert said is not None
     assert said.startswith("Cannot dlopen some GPU libraries. Please make sure")
-    gpus_check = by_key(gpu_checks(CUDA | {"why_no_gpu": said}, "570.1", lambda _name: None))[
-        "gpus"
-    ]
+    gpus_check = checks_by_key(
+        gpu_checks(CUDA | {"why_no_gpu": said}, "570.1", lambda _name: None)
+    )["gpus"]
     assert "It says: Cannot dlopen some GPU libraries" in gpus_check.found
     assert gpus_check.state == "missing"
     assert why_no_gpu("I0000 00:00:1.2 7 port.cc:153] oneDNN is on") is None
@@ -209,15 +209,15 @@ def test_under_wsl2_the_driver_is_that_of_windows(tmp_path: Path) -> None:
 def test_a_card_that_this_tensorflow_has_no_code_for_is_named() -> None:
     built = CUDA | {"capabilities": ["sm_60", "sm_80", "sm_90", "compute_90"]}
     new = GPU | {"description": "NVIDIA B200", "compute_capability": "10.0"}
-    gpus_check = by_key(gpu_checks(built | {"physical": [new]}, "570.1", lambda _name: "2.25"))[
-        "gpus"
-    ]
+    gpus_check = checks_by_key(
+        gpu_checks(built | {"physical": [new]}, "570.1", lambda _name: "2.25")
+    )["gpus"]
     assert gpus_check.state == "missing"
     assert "no code for compute capability 10.0" in gpus_check.found
     old = GPU | {"compute_capability": "9.0"}
-    gpus_check = by_key(gpu_checks(built | {"physical": [old]}, "570.1", lambda _name: "2.25"))[
-        "gpus"
-    ]
+    gpus_check = checks_by_key(
+        gpu_checks(built | {"physical": [old]}, "570.1", lambda _name: "2.25")
+    )["gpus"]
     assert gpus_check.state == "ok"
 
 

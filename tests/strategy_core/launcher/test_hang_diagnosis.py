@@ -64,7 +64,7 @@ class ThreeProcesses(FakeGroup):
 
 
 @pytest.fixture(autouse=True)
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def asked_pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     pids: list[int] = []
     monkeypatch.setattr(stack_probe, "request_stacks", pids.append)
     return pids
@@ -79,10 +79,10 @@ def synchronous(tmp_path: Path) -> ThreeProcesses:
 
 
 def test_the_one_that_others_wait_for_is_named(
-    synchronous: ThreeProcesses, asked: list[int]
+    synchronous: ThreeProcesses, asked_pids: list[int]
 ) -> None:
     assert synchronous.look(10.1) == []
-    assert asked == [0, 1, 2]
+    assert asked_pids == [0, 1, 2]
     for number, text in enumerate((IN_STEP, IN_INPUT, IN_STEP)):
         synchronous.answers(number, _OTHER_THREAD + text + _END)
     assert synchronous.look(10.2) == [1]

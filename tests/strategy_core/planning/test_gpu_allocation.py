@@ -16,7 +16,7 @@ from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import RunSpec, parse_spec
 
 
-def asked(workers: int, **fields: Any) -> RunSpec:
+def spec_of(workers: int, **fields: Any) -> RunSpec:
     common = {"strategy": "multi-worker-mirrored", "workers": workers, "global_batch_size": 24}
     return parse_spec(common | fields)
 
@@ -47,7 +47,7 @@ def shares(spec: RunSpec, num_gpus: int) -> list[Share]:
 def test_workers_have_whole_gpus_of_their_own(
     workers: int, devices: str, num_gpus: int, expected: list[tuple[int, ...]]
 ) -> None:
-    spec = asked(workers, devices=devices)
+    spec = spec_of(workers, devices=devices)
     allocated = shares(spec, num_gpus)
     assert [share.gpus for share in allocated] == expected
     assert {(share.logical_per_gpu, share.workers_per_gpu) for share in allocated} == {(1, 1)}
@@ -72,7 +72,7 @@ def test_gpus_that_are_not_there_are_refused_in_words(
     workers: int, devices: str, num_gpus: int, rule: str
 ) -> None:
     with pytest.raises(SpecError, match=rule):
-        plan(asked(workers, devices=devices), machine(num_gpus))
+        plan(spec_of(workers, devices=devices), machine(num_gpus))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_gpus_that_are_not_there_are_refused_in_words(
 def test_with_memory_shared_out_workers_have_parts_of_gpus(
     workers: int, devices: str, num_gpus: int, expected: list[Share]
 ) -> None:
-    spec = asked(workers, devices=devices, gpu_memory_mb=1024)
+    spec = spec_of(workers, devices=devices, gpu_memory_mb=1024)
     assert shares(spec, num_gpus) == expected
     planned = plan(spec, machine(num_gpus))
     assert planned.shares_gpus
@@ -95,16 +95,16 @@ def test_with_memory_shared_out_workers_have_parts_of_gpus(
     assert collective_algorithms.decide(spec, planned).name == "collective-ring"
     with pytest.raises(SpecError, match="NCCL needs a GPU for each rank"):
         collective_algorithms.decide(
-            asked(workers, devices=devices, cross_device_ops="nccl"), planned
+            spec_of(workers, devices=devices, cross_device_ops="nccl"), planned
         )
 
 
-def at(*addresses: str) -> Cluster:
-    return cluster_of(asked(len(addresses)), addresses)
+def cluster_at(*addresses: str) -> Cluster:
+    return cluster_of(spec_of(len(addresses)), addresses)
 
 
 def test_a_local_rank_counts_the_workers_of_a_machine() -> None:
-    spread = at("10.0.0.1:1", "10.0.0.2:1", "10.0.0.1:2")
+    spread = cluster_at("10.0.0.1:1", "10.0.0.2:1", "10.0.0.1:2")
     assert [local_rank_of(spread, n, True, {}) for n in range(3)] == [
         LocalRank(0, 2),
         LocalRank(0, 1),
@@ -115,17 +115,17 @@ def test_a_local_rank_counts_the_workers_of_a_machine() -> None:
 
 
 def test_gpus_that_an_engine_gave_a_process_are_its_own() -> None:
-    beside = at("10.0.0.1:1", "10.0.0.1:2")
+    beside = cluster_at("10.0.0.1:1", "10.0.0.1:2")
     given = {"CUDA_VISIBLE_DEVICES": "3"}
     assert local_rank_of(beside, 1, True, given) == LocalRank()
     assert local_rank_of(beside, 1, False, given) == LocalRank(1, 2), (
         "a user's own choice for the whole run"
     )
-    assert plan(asked(2, devices="gpu:1"), machine(1), LocalRank()).num_replicas == 2
+    assert plan(spec_of(2, devices="gpu:1"), machine(1), LocalRank()).num_replicas == 2
 
 
 def test_a_coordinator_and_its_servers_take_no_gpus() -> None:
-    spec = asked(2, strategy="parameter-server", parameter_servers=1)
+    spec = spec_of(2, strategy="parameter-server", parameter_servers=1)
     cluster = cluster_of(spec, [f"a:{n}" for n in range(4)])
     assert [local_rank_of(cluster, n, False, {}) for n in (0, 1, 2, 3)] == [
         LocalRank(),

@@ -21,7 +21,7 @@ def nothing_lost_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(availability, "_told", set())
 
 
-def the_loss() -> str:
+def only_new_loss() -> str:
     (sentence,) = availability.new_losses()
     return sentence
 
@@ -29,7 +29,7 @@ def the_loss() -> str:
 def test_a_lost_name_is_reported_once_with_the_versions_and_its_cost() -> None:
     for _ in range(2):
         assert availability.private("tensorflow.python.eager.context:gone", "x is slow") is None
-    sentence = the_loss()
+    sentence = only_new_loss()
     assert sentence.startswith("TensorFlow 2.")
     assert sentence.endswith("has no tensorflow.python.eager.context:gone: x is slow.")
     assert availability.new_losses() == []
@@ -37,7 +37,7 @@ def test_a_lost_name_is_reported_once_with_the_versions_and_its_cost() -> None:
 
 def test_a_lost_module_is_reported_like_a_lost_name() -> None:
     assert availability.private("tensorflow.python.nowhere:name", "x is slow") is None
-    assert "tensorflow.python.nowhere:name" in the_loss()
+    assert "tensorflow.python.nowhere:name" in only_new_loss()
 
 
 def test_what_a_feature_cannot_do_without_is_refused_in_a_sentence() -> None:
@@ -58,7 +58,7 @@ def test_without_its_key_base_a_mirrored_strategy_is_tensorflows_own(
     # Its own constructor reads the name, so only the choice of class is looked at here.
     monkeypatch.setattr(tf.distribute, "MirroredStrategy", lambda *given: given)
     assert engine.mirrored_strategy(["CPU:0", "CPU:1"]) == (["CPU:0", "CPU:1"], None)
-    assert "_collective_key_base: a second MirroredStrategy" in the_loss()
+    assert "_collective_key_base: a second MirroredStrategy" in only_new_loss()
 
 
 def test_without_its_private_options_a_strategy_refuses_another_algorithm() -> None:
@@ -98,7 +98,7 @@ def test_without_the_hook_a_delay_in_a_users_step_is_refused() -> None:
 
     with pytest.raises(LabError, match="A delay inside a replica's step needs"):
         engine.check_can_delay(object())
-    assert "light timestamps" in the_loss()
+    assert "light timestamps" in only_new_loss()
 
 
 def test_without_the_private_session_captures_go_through_the_public_profiler(
@@ -114,7 +114,7 @@ def test_without_the_private_session_captures_go_through_the_public_profiler(
     tf.constant(1.0) + tf.constant(2.0)
     session.export_to_tb()
     assert list(tmp_path.rglob("*.xplane.pb"))
-    assert "holds the training up" in the_loss()
+    assert "holds the training up" in only_new_loss()
 
 
 def test_without_the_device_part_of_an_iterator_data_still_flow(
@@ -127,7 +127,7 @@ def test_without_the_device_part_of_an_iterator_data_still_flow(
     monkeypatch.delattr(multi_device_iterator_ops, "_create_device_dataset")
     with engine.iterators_without_autotune():
         pass
-    assert "_create_device_dataset" in the_loss()
+    assert "_create_device_dataset" in only_new_loss()
 
 
 def test_without_a_configurable_service_a_silent_worker_has_tensorflows_own_timeout(
@@ -139,14 +139,14 @@ def test_without_a_configurable_service_a_silent_worker_has_tensorflows_own_time
 
     monkeypatch.delattr(context.Context, "configure_coordination_service")
     engine.watch_peers(None, 30)  # type: ignore[arg-type]
-    assert "10 s, not after 30 s" in the_loss()
+    assert "10 s, not after 30 s" in only_new_loss()
 
 
 def test_a_remote_value_without_its_event_is_waited_for() -> None:
     from strategy_core.private_tf import engine
 
     assert engine.is_there(object())
-    assert "in the order in which it scheduled them" in the_loss()
+    assert "in the order in which it scheduled them" in only_new_loss()
 
 
 @pytest.mark.parametrize(

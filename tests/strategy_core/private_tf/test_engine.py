@@ -88,7 +88,7 @@ def test_unordered_ops_run_side_by_side_and_ordered_ones_do_not() -> None:
 
     from strategy_core.private_tf import engine as private_tf
 
-    def do_meet(unordered: bool, max_wait_s: float) -> bool:
+    def do_threads_meet(unordered: bool, max_wait_s: float) -> bool:
         both = threading.Barrier(2)
 
         def meet() -> float:
@@ -104,8 +104,8 @@ def test_unordered_ops_run_side_by_side_and_ordered_ones_do_not() -> None:
         two()
         return not both.broken
 
-    assert not do_meet(unordered=False, max_wait_s=0.1)
-    assert do_meet(unordered=True, max_wait_s=MAX_WAIT_S)
+    assert not do_threads_meet(unordered=False, max_wait_s=0.1)
+    assert do_threads_meet(unordered=True, max_wait_s=MAX_WAIT_S)
 
 
 def test_a_profiler_session_of_ones_own_leaves_a_capture(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_there(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_in(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = with_own_code({**os.environ, "PYTHONPATH": ""})
     return subprocess.run(
         [sys.executable, *arguments],
@@ -36,14 +36,14 @@ def run_there(project: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 @pytest.mark.slow
 def test_the_command_line_works_beside_modules_of_the_same_names(project: Path) -> None:
-    done = run_there(project, "-m", "strategy_core", "summary", "no-such-run")
+    done = run_in(project, "-m", "strategy_core", "summary", "no-such-run")
     assert done.returncode == 2
     assert "no-such-run" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_the_page_imports_beside_modules_of_the_same_names(project: Path) -> None:
-    done = run_there(project, "-m", "strategy_app", "--help")
+    done = run_in(project, "-m", "strategy_app", "--help")
     assert done.returncode == 0, done.stderr
 
 
@@ -53,7 +53,7 @@ def test_a_script_gets_its_own_modules_and_the_lab_its_own(project: Path) -> Non
     (project / "script.py").write_text(
         f"import strategy_core\nfrom strategy_profiles.tables.store import load\n{imports}\n"
     )
-    done = run_there(project, "script.py")
+    done = run_in(project, "script.py")
     assert done.stdout.split() == ["user"] * len(OF_THE_LAB), done.stderr
 
 

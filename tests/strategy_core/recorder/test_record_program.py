@@ -94,7 +94,7 @@ def _events(run: Path) -> list[dict[str, Any]]:
     return read_records(worker_folder(run, 0).events)
 
 
-def _of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+def _of_kind(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [event for event in events if event["kind"] == kind]
 
 
@@ -110,7 +110,7 @@ def test_the_batches_of_a_dataset_are_counted_and_not_taken_for_full_ones(tmp_pa
         for own in (3, None):
             with recorder.step(examples=own):
                 pass
-    examples = [step["examples"] for step in _of(_events(run), "step")]
+    examples = [step["examples"] for step in _of_kind(_events(run), "step")]
     assert examples == [BATCH] * 5 + [6, 3, BATCH]
 
 
@@ -127,7 +127,7 @@ def test_a_batch_that_is_fetched_inside_of_a_step_is_that_steps(tmp_path: Path) 
     assert steps["step"].to_pylist() == list(range(6))
     assert steps["examples"].to_pylist() == [BATCH] * 5 + [EXAMPLES % BATCH]
     assert steps["input_ms"].null_count == 0
-    assert len(_of(_events(tmp_path / "run"), "step")) == 6
+    assert len(_of_kind(_events(tmp_path / "run"), "step")) == 6
 
 
 def test_what_a_conversion_needs_is_on_disk_until_its_result_is(
@@ -155,7 +155,7 @@ def test_what_a_conversion_needs_is_on_disk_until_its_result_is(
                 train_step(batch)
     assert submitted
     assert on_disk == [[job] for job in submitted]
-    assert len(_of(_events(tmp_path / "run"), "window")) == len(submitted)
+    assert len(_of_kind(_events(tmp_path / "run"), "window")) == len(submitted)
     assert not folder.all_pending()
 
 
@@ -181,8 +181,8 @@ def test_a_capture_is_described_before_the_profiler_writes_it(
                 train_step(batch)
     (outcome,) = convert_last_captures([worker_folder(copy, 0)])
     assert outcome.error is None
-    (window,) = _of(_events(copy), "window")
-    assert window["num_steps"] == _of(_events(run), "window")[0]["num_steps"]
+    (window,) = _of_kind(_events(copy), "window")
+    assert window["num_steps"] == _of_kind(_events(run), "window")[0]["num_steps"]
     assert window["num_spans"] > 0
     assert not list(worker_folder(run, 0).path.glob(".[wp]*"))
 
@@ -253,17 +253,17 @@ def test_record_captures_a_tutorial_training_loop(tmp_path: Path) -> None:
                 with recorder.step() as step:
                     step.result(loss=train_step(batch))
     events = _events(run)
-    assert _of(events, "worker_started")[0]["run"] == uid_of(run)
-    steps = _of(events, "step")
+    assert _of_kind(events, "worker_started")[0]["run"] == uid_of(run)
+    steps = _of_kind(events, "step")
     assert [s["step"] for s in steps] == list(range(12))
     assert all(np.isfinite(s["loss"]) for s in steps)
     assert all(0 < s["input_ms"] <= s["wall_ms"] for s in steps)
-    (segment,) = _of(events, "segment")
+    (segment,) = _of_kind(events, "segment")
     assert segment["strategy"] == "mirrored"
     assert segment["num_replicas"] == 2
     assert segment["global_batch_size"] is None
     assert segment["replica_devices"][1].endswith("/device:CPU:1")
-    (window,) = _of(events, "window")
+    (window,) = _of_kind(events, "window")
     assert window["error"] is None
     captured = [s["step"] for s in steps if s["captured"]]
     assert captured == list(range(2, 2 + window["num_steps"]))
@@ -279,9 +279,9 @@ def test_record_captures_a_tutorial_training_loop(tmp_path: Path) -> None:
     # The profiler's idea of a step and the recorder's: a busy machine may pause between the two.
     apart_ms = [abs(row["wall_ms"] - walls[row["step"]]) for row in rows]
     assert np.median(apart_ms) <= 0.05 + 0.01 * np.median(list(walls.values()))
-    assert _of(events, "environment")[0]["tensorflow"]
-    assert _of(events, "memory")[0]["source"] == "process-resident"
-    assert _of(events, "finished")[0]["steps"] == 12
+    assert _of_kind(events, "environment")[0]["tensorflow"]
+    assert _of_kind(events, "memory")[0]["source"] == "process-resident"
+    assert _of_kind(events, "finished")[0]["steps"] == 12
     raw = worker_folder(run, 0).path / window["xplane"]
     assert raw.is_file()
     assert raw.parent.parent.parent.name == "plugins"
@@ -295,7 +295,7 @@ def test_the_strategy_is_found_without_being_named(tmp_path: Path) -> None:
     strategy = tf.distribute.MirroredStrategy([f"/cpu:{n}" for n in range(6)])
     with lab.record(tmp_path / "run") as recorder, recorder.step():
         pass
-    (segment,) = _of(_events(tmp_path / "run"), "segment")
+    (segment,) = _of_kind(_events(tmp_path / "run"), "segment")
     assert segment["num_replicas"] == strategy.num_replicas_in_sync == 6
 
 
@@ -310,7 +310,7 @@ def test_a_program_without_a_strategy_is_recorded_as_the_default_one(tmp_path: P
     )
     run = tmp_path / "run"
     subprocess.run([sys.executable, "-c", program, str(run)], check=True)
-    (segment,) = _of(_events(run), "segment")
+    (segment,) = _of_kind(_events(run), "segment")
     assert (segment["strategy"], segment["num_replicas"]) == ("default", 1)
     assert segment["replica_devices"][0].endswith("device:CPU:0")
 
@@ -356,20 +356,20 @@ def test_the_callback_records_keras_fit(tmp_path: Path, steps_per_execution: int
     with engine.iterators_without_autotune():  # fit would wait for tuning threads to end
         model.fit(images, targets, batch_size=BATCH, epochs=2, verbose=0, callbacks=[callback])
     events = _events(run)
-    steps = _of(events, "step")
+    steps = _of_kind(events, "step")
     assert [s["step"] for s in steps] == list(range(12 // steps_per_execution))
     assert all(np.isfinite(s["loss"]) for s in steps)
-    (placement,) = _of(events, "placement")
+    (placement,) = _of_kind(events, "placement")
     assert placement["reason"] is None
     rows = pq.read_table(worker_folder(run, 0).path / placement["file"]).to_pylist()
     held = {(r["name"], r["device"][-5:]) for r in rows if r["kind"] == "variable"}
     assert len({name for name, device in held if device == "CPU:1" and "kernel" in name}) == 1
-    (window,) = _of(events, "window")
+    (window,) = _of_kind(events, "window")
     assert window["error"] is None
     path = worker_folder(run, 0).path / window["folder"] / "replica_steps.parquet"
     for row in pq.read_table(path).to_pylist():
         assert row["compute_ms"] > 0
-    assert _of(events, "finished")
+    assert _of_kind(events, "finished")
 
 
 def test_a_running_profiler_costs_the_window_but_not_the_training(tmp_path: Path) -> None:
@@ -387,9 +387,9 @@ def test_a_running_profiler_costs_the_window_but_not_the_training(tmp_path: Path
     finally:
         tf.profiler.experimental.stop()
     events = _events(tmp_path / "run")
-    assert len(_of(events, "step")) == 6
-    assert not any(step["captured"] for step in _of(events, "step"))
-    (window,) = _of(events, "window")
+    assert len(_of_kind(events, "step")) == 6
+    assert not any(step["captured"] for step in _of_kind(events, "step"))
+    (window,) = _of_kind(events, "window")
     assert "Another profiler is running" in window["error"]
     assert list((tmp_path / "somebody-else").rglob("*.xplane.pb"))
 
@@ -411,10 +411,10 @@ def test_the_steps_and_the_error_of_a_failed_program_are_recorded(tmp_path: Path
     with pytest.raises(ValueError, match="NaN in the loss"):
         train()
     events = _events(tmp_path / "run")
-    assert len(_of(events, "step")) == 4
-    assert _of(events, "window")[0]["error"] is None, "the open window is kept"
-    assert _of(events, "failed")[0]["message"] == "ValueError: NaN in the loss"
-    assert not _of(events, "finished")
+    assert len(_of_kind(events, "step")) == 4
+    assert _of_kind(events, "window")[0]["error"] is None, "the open window is kept"
+    assert _of_kind(events, "failed")[0]["message"] == "ValueError: NaN in the loss"
+    assert not _of_kind(events, "finished")
 
 
 def test_the_graph_is_written_when_the_first_window_is_done(
@@ -435,11 +435,11 @@ def test_the_graph_is_written_when_the_first_window_is_done(
                 with recorder.step():
                     again(batch)
         events = _events(tmp_path / name)
-        (placement,) = _of(events, "placement")
-        (window,) = _of(events, "window")
+        (placement,) = _of_kind(events, "placement")
+        (window,) = _of_kind(events, "window")
         assert window["error"] is None
         if name == "long":
-            (last_captured,) = [s for s in _of(events, "step") if s["step"] == last]
+            (last_captured,) = [s for s in _of_kind(events, "step") if s["step"] == last]
             assert last_captured["captured"]
             assert events.index(placement) > events.index(last_captured)
 
@@ -468,7 +468,7 @@ def test_a_full_disk_ends_the_recording_with_one_warning(
     stopped = [str(w.message) for w in caught if "Recording stopped" in str(w.message)]
     assert len(stopped) == 1
     assert "No space left on device" in stopped[0]
-    written = [step["step"] for step in _of(_events(tmp_path / "run"), "step")]
+    written = [step["step"] for step in _of_kind(_events(tmp_path / "run"), "step")]
     assert written == list(range(len(written)))  # up to the write that the disk refused
     assert len(written) <= 3
     status = strategy_profiles.load(tmp_path / "run").status
@@ -485,7 +485,7 @@ def test_a_replica_on_a_device_that_is_not_there_is_a_warning(tmp_path: Path) ->
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:99"])
     with lab.record(tmp_path / "run", strategy) as recorder:
         recorder.open()
-    (note,) = _of(_events(tmp_path / "run"), "note")
+    (note,) = _of_kind(_events(tmp_path / "run"), "note")
     assert note["level"] == "warning"
     assert "a replica on CPU:99, and this process has no such device" in note["message"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import RunSpec
-from tests.strategy_core.training.test_user_files import GOOD, OWN_STEP, written
+from tests.strategy_core.training.test_user_files import GOOD, OWN_STEP, workload_file
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
@@ -189,7 +189,7 @@ def test_a_mismatch_of_data_and_model_is_reported_in_one_sentence(
 
     text, message = MISTAKES[mistake]
     with pytest.raises(SpecError, match=message):
-        trained(1, devices="cpu:2", workload=written(tmp_path, text), global_batch_size=8)
+        trained(1, devices="cpu:2", workload=workload_file(tmp_path, text), global_batch_size=8)
 
 
 UNDER_FIT = {
@@ -204,7 +204,7 @@ UNDER_FIT = {
 def test_a_mismatch_is_reported_the_same_under_fit(mistake: str, tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import opened
 
-    workload = written(tmp_path, MISTAKES[mistake][0])
+    workload = workload_file(tmp_path, MISTAKES[mistake][0])
     with pytest.raises(SpecError, match=UNDER_FIT[mistake]):
         opened(devices="cpu:2", workload=workload, global_batch_size=8, loop="fit")
 
@@ -245,7 +245,7 @@ def test_a_mismatch_in_a_later_batch_is_reported_at_that_batch(
 
     text, message = LATER[mistake]
     training, recorder = opened(
-        devices="cpu:2", workload=written(tmp_path, text), global_batch_size=8, loop=loop
+        devices="cpu:2", workload=workload_file(tmp_path, text), global_batch_size=8, loop=loop
     )
     with pytest.raises(SpecError, match=message):
         run_steps(training, 6)
@@ -277,7 +277,7 @@ def test_an_error_of_the_data_is_found_beside_a_collective_that_was_cancelled_fo
 
     from strategy_core.training.step_errors import explanation
 
-    path = written(tmp_path, NAMED)
+    path = workload_file(tmp_path, NAMED)
     spec = RunSpec(workload=str(path))
     error = tf.errors.UnknownError(None, None, TWO_ERRORS.format(path=path))
     explained = explanation(spec, 3, error)
@@ -309,7 +309,7 @@ FITTING: dict[str, Any] = {
 def test_unusual_but_matching_workloads_train(kind: str, loop: str, tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import trained
 
-    workload = written(tmp_path, FITTING[kind])
+    workload = workload_file(tmp_path, FITTING[kind])
     losses, _ = trained(
         3,
         devices="cpu:2",
@@ -334,6 +334,8 @@ def test_values_for_one_output_are_not_broadcast() -> None:
 def test_an_error_in_an_own_train_step_names_its_line(tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import trained
 
-    workload = written(tmp_path, NAMED + OWN_STEP.replace("features, labels", "labels, features"))
+    workload = workload_file(
+        tmp_path, NAMED + OWN_STEP.replace("features, labels", "labels, features")
+    )
     with pytest.raises(SpecError, match=r"train_step of mine.py raised Value.*\(line 15\)"):
         trained(1, devices="cpu:2", workload=workload, global_batch_size=8)

@@ -81,11 +81,11 @@ def test_a_run_changes_into_fit_and_out_of_it_with_its_state() -> None:
 
 def test_an_error_in_fit_is_raised_by_the_step(tmp_path: Any) -> None:
     from tests.strategy_core.in_memory import trained
-    from tests.strategy_core.training.test_user_files import GOOD, OWN_STEP, written
+    from tests.strategy_core.training.test_user_files import GOOD, OWN_STEP, workload_file
 
-    own = written(tmp_path, GOOD + OWN_STEP)
+    own = workload_file(tmp_path, GOOD + OWN_STEP)
     with pytest.raises(SpecError, match=r"fit cannot use the train_step of mine.py"):
         trained(1, workload=own, global_batch_size=8, devices="cpu:2", loop="fit")
-    bad = written(tmp_path, GOOD + "\ndef loss_fn(labels, outputs):\n    return undefined\n")
+    bad = workload_file(tmp_path, GOOD + "\ndef loss_fn(labels, outputs):\n    return undefined\n")
     with pytest.raises(SpecError, match="NameError"):
         trained(1, workload=bad, global_batch_size=8, devices="cpu:2", loop="fit")

@@ -30,13 +30,13 @@ def _graph(monkeypatch: pytest.MonkeyPatch, *, marks: bool, gpus: bool = True) -
     return list(traced.graph.get_operations())
 
 
-def _on(ops: list[Any], *devices: str) -> Counter[str]:
+def _ops_on(ops: list[Any], *devices: str) -> Counter[str]:
     return Counter(op.type for op in ops if op.device.endswith(devices))
 
 
 def test_timestamps_add_no_op_to_a_cards_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    bare = _on(_graph(monkeypatch, marks=False), *CARDS)
-    marked = _on(_graph(monkeypatch, marks=True), *CARDS)
+    bare = _ops_on(_graph(monkeypatch, marks=False), *CARDS)
+    marked = _ops_on(_graph(monkeypatch, marks=True), *CARDS)
     assert sum(bare.values()) > 20, "the step itself is on the cards"
     assert marked - bare == Counter()
 

@@ -39,7 +39,7 @@ def train_step(model, optimizer, batch):
 """
 
 
-def written(folder: Path, text: str) -> str:
+def workload_file(folder: Path, text: str) -> str:
     path = folder / "mine.py"
     path.write_text(text)
     return str(path)
@@ -48,7 +48,9 @@ def written(folder: Path, text: str) -> str:
 def test_a_file_with_the_two_functions_trains(tmp_path: Path) -> None:
     from tests.strategy_core.in_memory import trained
 
-    losses, _ = trained(3, devices="cpu:2", workload=written(tmp_path, GOOD), global_batch_size=8)
+    losses, _ = trained(
+        3, devices="cpu:2", workload=workload_file(tmp_path, GOOD), global_batch_size=8
+    )
     assert np.isfinite(losses).all()
 
 
@@ -56,11 +58,11 @@ def test_a_workloads_own_train_step_trains_the_same_with_marks_and_delays(tmp_pa
     from tests.strategy_core.in_memory import opened, trained
 
     expected, _ = trained(
-        4, strategy="default", workload=written(tmp_path, GOOD), global_batch_size=8
+        4, strategy="default", workload=workload_file(tmp_path, GOOD), global_batch_size=8
     )
     training, recorder = opened(
         devices="cpu:4",
-        workload=written(tmp_path, GOOD + OWN_STEP),
+        workload=workload_file(tmp_path, GOOD + OWN_STEP),
         global_batch_size=8,
         inject=[{"replica": 2, "ms": DELAY_MS}],
     )
@@ -84,7 +86,9 @@ def test_a_summary_without_tensorboard_names_the_line_and_what_to_install(
     with_summary = OWN_STEP.replace("    return", '    tf.summary.scalar("x", loss, 0)\n    return')
     text = GOOD + with_summary
     line = text[: text.index("tf.summary")].count("\n") + 1
-    training, _ = opened(devices="cpu:2", workload=written(tmp_path, text), global_batch_size=8)
+    training, _ = opened(
+        devices="cpu:2", workload=workload_file(tmp_path, text), global_batch_size=8
+    )
     with pytest.raises(
         SpecError, match=rf"TensorBoard is not installed.*\(line {line}\)"
     ) as caught:
@@ -145,13 +149,13 @@ def test_a_mistake_is_reported_in_one_sentence(mistake: str, tmp_path: Path) -> 
 
     text, message = MISTAKES[mistake]
     with pytest.raises(SpecError, match=message):
-        trained(1, devices="cpu:2", workload=written(tmp_path, text), global_batch_size=8)
+        trained(1, devices="cpu:2", workload=workload_file(tmp_path, text), global_batch_size=8)
 
 
 def test_options_fill_keyword_parameters_and_unknown_ones_are_named(tmp_path: Path) -> None:
     from strategy_core.training.workload import load
 
-    path = written(tmp_path, GOOD)
+    path = workload_file(tmp_path, GOOD)
     assert load(path, {"units": 7}).build_model().layers[0].units == 7
     with pytest.raises(SpecError, match=r"no option 'width'\. Its options: learning_rate, units"):
         load(path, {"width": 7})
@@ -179,7 +183,7 @@ def test_a_nan_in_a_later_batch_stops_the_run_at_that_batch(tmp_path: Path, loop
     from tests.strategy_core.in_memory import opened, run_steps
 
     training, recorder = opened(
-        devices="cpu:2", workload=written(tmp_path, LATE_NAN), global_batch_size=8, loop=loop
+        devices="cpu:2", workload=workload_file(tmp_path, LATE_NAN), global_batch_size=8, loop=loop
     )
     with pytest.raises(SpecError, match=r"build_dataset of mine.py yields NaN .*step 4"):
         run_steps(training, 6)

@@ -30,7 +30,7 @@ def runs(medians_ms: list[float], first: int) -> list[TimedRun]:
     ]
 
 
-def test_it_begins_with_six_pairs_and_stops_there_if_runs_are_alike() -> None:
+def test_a_comparison_of_alike_runs_ends_after_six_pairs() -> None:
     alike = [20.0 + 0.01 * (i % 3) for i in range(MOST_AUTO)]
     result = by_the_rule(runs(alike, 0), runs([1.05 * ms for ms in alike], 1))
     assert result is not None
@@ -39,7 +39,7 @@ def test_it_begins_with_six_pairs_and_stops_there_if_runs_are_alike() -> None:
     assert by_the_rule(runs(alike[:5], 0), runs(alike[:5], 1)) is None
 
 
-def test_it_says_so_if_there_are_fewer_runs_than_needed() -> None:
+def test_a_comparison_says_so_if_there_are_fewer_runs_than_needed() -> None:
     far_apart = [20.0 * math.exp(0.3 * (-1) ** i) for i in range(8)]
     result = by_the_rule(runs(far_apart, 0), runs(far_apart[::-1], 1))
     assert result is not None

@@ -18,7 +18,7 @@ def test_a_small_cost_is_distinguished_from_noise() -> None:
     assert 1 < ratio.low < ratio.value < ratio.high < 1.02
 
 
-def test_what_comes_seldom_counts_with_all_it_took() -> None:
+def test_a_rare_event_counts_with_its_whole_time() -> None:
     bare = [10.0] * 100
     ours = [10.0] * 99 + [30.0]
     steps = [1] * 99 + [101]
@@ -28,6 +28,6 @@ def test_what_comes_seldom_counts_with_all_it_took() -> None:
     assert ratio.low < ratio.value < ratio.high
 
 
-def test_where_every_turn_has_something_all_count() -> None:
+def test_if_every_turn_has_an_event_all_turns_count() -> None:
     ratio = ratio_with_events([12.0, 14.0], [10.0, 10.0], [5, 5], [True, True])
     assert ratio.value == pytest.approx(1.3)

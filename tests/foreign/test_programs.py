@@ -301,7 +301,7 @@ def test_the_line_that_raised_is_in_the_traceback_if_keras_filters_all_others(
 
 @pytest.mark.long(keep=12)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_its_record_has_its_steps_replicas_and_traffic(programs: Runner, name: str) -> None:
+def test_a_traced_program_has_its_steps_replicas_and_traffic(programs: Runner, name: str) -> None:
     expected, (_, traced) = PROGRAMS[name], both(programs, name)
     summary = traced.profile.summary()
     assert summary["status"] == "finished"

@@ -24,7 +24,7 @@ def computing(value: str) -> Callable[[], str]:
     return lambda: value
 
 
-def test_what_is_kept_is_not_computed_again() -> None:
+def test_a_kept_value_is_not_computed_again() -> None:
     cache = cache_of()
     assert cache.get("a", "1", computing("first")) == "first"
     assert cache.get("a", "1", not_computed_again) == "first"
@@ -39,7 +39,7 @@ def test_only_the_newest_version_of_a_run_is_kept() -> None:
     assert cache.names() == ["a"]
 
 
-def test_those_asked_for_last_stay() -> None:
+def test_the_least_recently_used_value_is_dropped_first() -> None:
     cache = cache_of(max_values=2)
     for name in ("a", "b"):
         cache.get(name, "1", computing(name))
@@ -48,7 +48,7 @@ def test_those_asked_for_last_stay() -> None:
     assert cache.names() == ["a", "c"]
 
 
-def test_large_ones_take_the_place_of_several() -> None:
+def test_a_large_value_takes_the_place_of_several() -> None:
     cache = cache_of(max_size=10)
     for name in ("a", "b"):
         cache.get(name, "1", computing("x" * 5))

@@ -63,7 +63,9 @@ def test_cores_are_those_of_all_hosts() -> None:
         ({"inject": [{"replica": 0, "ms": 1}]}, "does not work on a TPU pod (workers=2)", "inject"),
     ],
 )
-def test_what_no_pod_can_be(fields: dict[str, Any], said: str, field: str) -> None:
+def test_a_spec_that_no_pod_can_run_is_refused(
+    fields: dict[str, Any], said: str, field: str
+) -> None:
     with pytest.raises(SpecError) as refused:
         validation.check(pod(**fields))
     assert said in str(refused.value)

@@ -263,7 +263,7 @@ def test_a_function_that_is_made_in_each_step_has_one_segment() -> None:
     assert program.again == [("made", number) for number in range(2, 8)]
 
 
-def test_what_raises_is_no_step() -> None:
+def test_a_call_that_raises_is_no_step() -> None:
     program, train = Decided(), _function()
     for fails in (False, True, False):
         program.takes()

@@ -190,7 +190,7 @@ def recorded(folder: Path, status: FinishedStatus | None = None) -> Path:
         (None, -35, "failed", "The program was ended by signal 35."),
     ],
 )
-def test_the_exit_code_counts_unless_the_program_has_told_more(
+def test_the_exit_code_counts_unless_the_program_reported_its_end(
     tmp_path: Path, finished: FinishedStatus | None, code: int, status: str, message: str | None
 ) -> None:
     run = recorded(tmp_path, finished)

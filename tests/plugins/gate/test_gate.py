@@ -114,7 +114,7 @@ def test_a_run_of_the_same_program_is_within(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_does_not_vary_fails_by_one_run(
+def test_an_exact_check_fails_by_one_run(
     tmp_path: Path, change: dict[str, Any], fails: str
 ) -> None:
     baseline = accept([checked_run(tmp_path / "a")])
@@ -165,7 +165,7 @@ def test_a_fact_that_no_accepted_run_knows_is_named_and_not_within(tmp_path: Pat
     assert f"Not checked, as the accepted runs do not know it: collectives: {name}." in report.notes
 
 
-def test_what_an_imported_run_lacks_is_unknown_and_not_less(tmp_path: Path) -> None:
+def test_a_number_that_an_imported_run_lacks_is_unknown(tmp_path: Path) -> None:
     imported = read_run(strategy_profiles.load(IMPORTED))
     assert {"memory", "retraces", "detours"} <= imported.exact.missing.keys()
     assert not any("variables" in name for name in imported.exact.facts["placement"])
@@ -267,7 +267,7 @@ def test_a_baseline_keeps_the_step_time_that_a_comparison_tells(tmp_path: Path) 
 @pytest.mark.parametrize(
     "text", ["", "{}", "[" * 5000, '{"schema_version": 2}', "\x00", '{"schema_version": NaN}']
 )
-def test_what_is_no_baseline_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_run_that_is_no_baseline_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "baseline.json"
     file.write_text(text)
     with pytest.raises(LabError, match="is not a baseline"):
@@ -393,7 +393,7 @@ def test_bencher_has_a_benchmark_for_each_number_under_a_name_that_it_takes(
     assert all(len(name) <= 1024 for name in metrics)
 
 
-def test_other_tools_get_no_number_of_which_more_is_not_worse(failed: GateReport) -> None:
+def test_numbers_that_may_grow_are_not_exported_to_benchmark_tools(failed: GateReport) -> None:
     """github-action-benchmark would alert about a run with more replicas."""
     names = [entry["name"] for entry in github_action_benchmark(failed)]
     assert any("memory, variables on" in name for name in names)

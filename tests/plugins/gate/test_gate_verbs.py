@@ -74,7 +74,7 @@ def test_a_larger_allowance_lets_a_growth_pass(runs: Path, baseline: str) -> Non
     assert main(["gate", *slow, "--only", "exact"]) == 0
 
 
-def test_one_run_checks_what_does_not_vary_and_cannot_tell_times(
+def test_one_run_is_enough_for_exact_checks_and_not_for_times(
     runs: Path, baseline: str, capsys: Captured
 ) -> None:
     one = [side(runs, "slow")[0], "--baseline", baseline, "--json"]

@@ -273,7 +273,7 @@ def test_a_packed_profile_is_the_same(tmp_path: Path) -> None:
     assert packed.table("spans").equals(plain.table("spans"))
 
 
-def test_what_a_cut_file_still_has_is_read_and_the_loss_is_noted(tmp_path: Path) -> None:
+def test_a_cut_file_is_read_to_its_cut_and_the_loss_is_noted(tmp_path: Path) -> None:
     data = gpu_profile()
     packed = gzip.compress(data)
     (tmp_path / "packed").mkdir()
@@ -307,7 +307,7 @@ def test_a_file_rewritten_as_text_says_so(tmp_path: Path) -> None:
         (lambda _path: None, "There is nothing at"),
     ],
 )
-def test_what_is_no_profile_is_refused(tmp_path: Path, make: object, said: str) -> None:
+def test_a_file_that_is_no_profile_is_refused(tmp_path: Path, make: object, said: str) -> None:
     make(tmp_path / "it")  # type: ignore[operator]
     with pytest.raises(LabError, match=said):
         import_profile(tmp_path / "it", tmp_path / "run")

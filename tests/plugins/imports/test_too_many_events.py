@@ -23,16 +23,16 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> strategy_profil
     return opened(tmp_path, gpu_profile(num_gpus=2, num_steps=STEPS))
 
 
-def test_its_steps_are_those_of_the_program(imported: strategy_profiles.Profile) -> None:
+def test_a_file_with_too_many_events_keeps_all_steps(imported: strategy_profiles.Profile) -> None:
     assert imported.table("steps")["step"].to_pylist() == list(range(5, 5 + STEPS))
 
 
-def test_each_device_keeps_as_many_events(imported: strategy_profiles.Profile) -> None:
+def test_each_device_keeps_about_as_many_events(imported: strategy_profiles.Profile) -> None:
     kept = Counter(imported.table("spans")["replica"].to_pylist())
     assert kept[0] > 100
     assert abs(kept[0] - kept[1]) < 10
 
 
-def test_what_is_not_kept_is_noted(imported: strategy_profiles.Profile) -> None:
+def test_a_note_says_that_events_were_left_out(imported: strategy_profiles.Profile) -> None:
     notes = " ".join(note.message for note in imported.events(Note))
     assert "events are kept, for they fill the memory" in notes

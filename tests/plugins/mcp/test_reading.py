@@ -159,7 +159,7 @@ def test_a_comparison_is_the_one_of_the_command_line(
         ("list_runs", {"limit": "all"}, "limit: it must be a whole number"),
     ],
 )
-def test_what_cannot_be_answered_is_a_sentence(
+def test_a_question_without_an_answer_gets_a_sentence(
     agent: Connection, tool: str, arguments: dict[str, object], said: str
 ) -> None:
     refusal = agent.refusal(tool, **arguments)

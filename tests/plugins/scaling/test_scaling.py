@@ -84,7 +84,7 @@ def test_steps_get_longer_and_efficiency_falls_with_every_replica() -> None:
     assert sorted(widths) == widths
 
 
-def test_what_was_measured_is_not_predicted_again() -> None:
+def test_measured_numbers_of_replicas_are_not_predicted() -> None:
     prediction = predict_from([recorded(1), recorded(2)], [1, 2, 4])
     assert [item.basis for item in prediction.rows] == ["measured", "measured", "predicted"]
     assert prediction.measured[1].step_ms == recorded(2).step_ms
@@ -147,7 +147,7 @@ def test_another_batch_needs_runs_of_two_batches() -> None:
         ([1, 2], [2048], "1 to 1024 replicas, received 2048"),
     ],
 )
-def test_what_cannot_be_predicted_is_refused(
+def test_a_prediction_without_what_it_needs_is_refused(
     runs: list[int], numbers: list[int], problem: str
 ) -> None:
     with pytest.raises(PredictionError, match=problem):

@@ -88,7 +88,7 @@ def test_sums_of_unknown_size_and_within_a_replica_are_not_counted(
     assert prediction.notes[0] == "3 all-reduces of unknown size are not counted"
 
 
-def test_what_is_not_recorded_is_refused(
+def test_a_mesh_prediction_without_its_recording_is_refused(
     recorded: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(PredictionError, match=r"a TPU's step does not follow.*--link tpu-v4-ici"):

@@ -74,7 +74,7 @@ def test_a_number_of_devices_is_a_whole_number_from_1(value: str) -> None:
         combine(BASE, read_axes([f"devices={value},2"]), CPU)
 
 
-def test_what_is_the_same_in_all_configurations_is_not_in_their_names() -> None:
+def test_common_fields_are_not_in_the_names_of_configurations() -> None:
     own = ("strategy=mirrored", "devices=2", "batch=64", "loop=custom,fit")
     assert labels(BASE, *own) == ["loop custom", "loop fit"]
     other = ("devices=1", "batch=64", "loop=custom,fit")
@@ -85,7 +85,7 @@ def test_what_is_the_same_in_all_configurations_is_not_in_their_names() -> None:
     ]
 
 
-def test_auto_is_named_by_what_it_means_here() -> None:
+def test_auto_is_named_by_its_resolved_value() -> None:
     base = BASE.with_changes({"devices": "auto"})
     assert labels(base, "devices=1,2") == ["1 device", "2 devices", "4 devices"]
     assert labels(base, "devices=1,4") == ["1 device", "4 devices"]
@@ -102,7 +102,7 @@ def test_impossible_combinations_are_left_out_with_the_reason_of_validation() ->
     assert "needs a GPU" in refusals["gpu:2"]
 
 
-def test_what_changes_nothing_is_not_run_twice() -> None:
+def test_equal_configurations_are_not_run_twice() -> None:
     refusals = reasons(BASE, "algorithm=auto,collective-ring,hierarchical-copy")
     assert refusals == {"collective-ring": "it is the same as auto here"}
     refusals = reasons(

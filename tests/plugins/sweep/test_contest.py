@@ -40,7 +40,7 @@ def test_a_configuration_close_to_the_fastest_is_not_halved_away() -> None:
     assert sweep_progress(sweep).left == tuple(range(8))
 
 
-def test_it_ends_when_the_leader_is_clearly_faster() -> None:
+def test_a_sweep_ends_when_the_leader_is_clearly_faster() -> None:
     sweep = played(made_sweep(4), rates(100.0, 150, 99, 98))
     now = sweep_progress(sweep)
     assert (now.left, now.next_run, now.ended) == ((1,), None, "one configuration was left")
@@ -53,7 +53,7 @@ def test_it_ends_when_the_leader_is_clearly_faster() -> None:
     assert 1 < of_default.low < 1.5 < of_default.high
 
 
-def test_equal_leaders_use_the_whole_budget_and_are_not_told_apart() -> None:
+def test_equal_leaders_use_the_whole_budget_and_none_wins() -> None:
     sweep = played(made_sweep(3, budget=Budget(rounds=5)), rates(100.0, 100, 100, spread=0.05))
     sweep_results = results(sweep)
     assert "budget of 5 rounds" in sweep_results.now.ended
@@ -101,7 +101,7 @@ def test_no_run_starts_after_the_time_is_used() -> None:
     assert sweep_progress(sweep).ended == "the time was used"
 
 
-def test_what_is_left_shrinks_to_nothing() -> None:
+def test_the_runs_left_of_a_sweep_shrink_to_none() -> None:
     sweep = made_sweep(4)
     assert seconds_left(sweep, sweep_progress(sweep)) is None
     whole = played(sweep, rates(*[100.0] * 4, spread=0.05))
@@ -131,7 +131,7 @@ def test_later_runs_change_no_decision(seed: int) -> None:
             assert f"after {took_part[-1]} run" in now.stopped[index]
 
 
-def test_what_comes_next_follows_from_the_file_alone() -> None:
+def test_the_next_run_of_a_sweep_follows_from_its_file_alone() -> None:
     sweep = made_sweep(5)
     rate = {(c, n): 100.0 + 7 * c + n for c in range(5) for n in range(1, 9)}
     whole = played(sweep, lambda planned: rate[planned.configuration, planned.round])

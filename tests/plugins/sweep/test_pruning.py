@@ -58,7 +58,7 @@ def sweep_of_workers(folder: Path, fastest: float, **options: object) -> Sweep:
     )
 
 
-def test_what_cannot_win_is_left_out_with_its_numbers(tmp_path: Path) -> None:
+def test_a_configuration_that_cannot_win_is_left_out_with_its_numbers(tmp_path: Path) -> None:
     sweep = sweep_of_workers(tmp_path, fastest=1e6)
     why = why_pruned(sweep, NextRun(2, 1), tmp_path)
     assert why is not None
@@ -70,7 +70,7 @@ def test_what_cannot_win_is_left_out_with_its_numbers(tmp_path: Path) -> None:
     assert states[2] == ("pruned", why)
 
 
-def test_what_may_win_runs(tmp_path: Path) -> None:
+def test_a_configuration_that_may_win_runs(tmp_path: Path) -> None:
     assert why_pruned(sweep_of_workers(tmp_path, fastest=100.0), NextRun(2, 1), tmp_path) is None
 
 

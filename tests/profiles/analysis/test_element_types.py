@@ -80,16 +80,16 @@ def ops_computed_in(run: Path, monkeypatch: pytest.MonkeyPatch) -> Find:
 
 
 def test_ops_that_run_at_once_count_once(ops_computed_in: Find) -> None:
-    by_key = ops_computed_in(
+    in_float64 = ops_computed_in(
         op("MatMul", "float64", ms=4.0),
         op("Add", "float64", ms=3.0, at_ms=2.0),
         op("Mul", "float32", ms=9.0),
         op("Relu", "float32", replica=1, device=CPU_1),
     )
-    assert by_key is not None
-    assert by_key.ms == pytest.approx(5.0 / 2), "5 ms in one of two replicas"
-    assert (by_key.op, by_key.name, by_key.num_ops) == ("MatMul", "MatMul", 2)
-    assert by_key.op_ms == pytest.approx(4.0)
+    assert in_float64 is not None
+    assert in_float64.ms == pytest.approx(5.0 / 2), "5 ms in one of two replicas"
+    assert (in_float64.op, in_float64.name, in_float64.num_ops) == ("MatMul", "MatMul", 2)
+    assert in_float64.op_ms == pytest.approx(4.0)
 
 
 def test_each_element_type_is_counted_by_itself(ops_computed_in: Find) -> None:
@@ -109,7 +109,9 @@ def test_each_element_type_is_counted_by_itself(ops_computed_in: Find) -> None:
     ],
     ids=["float32", "unknown", "no computation", "of no replica", "bookkeeping"],
 )
-def test_other_ops_do_not_count(ops: tuple[dict[str, Any], ...], ops_computed_in: Find) -> None:
+def test_ops_that_compute_nothing_in_float64_do_not_count(
+    ops: tuple[dict[str, Any], ...], ops_computed_in: Find
+) -> None:
     assert ops_computed_in(*ops) is None
 
 
@@ -122,18 +124,18 @@ def test_a_name_that_two_graphs_give_to_ops_of_two_types_does_not_count(
 
 
 def test_an_op_of_unknown_size_counts(ops_computed_in: Find) -> None:
-    by_key = ops_computed_in(op("MatMul", "float64", bytes=None))
-    assert by_key is not None
-    assert by_key.op == "MatMul"
+    in_float64 = ops_computed_in(op("MatMul", "float64", bytes=None))
+    assert in_float64 is not None
+    assert in_float64.op == "MatMul"
 
 
 def test_the_same_name_on_another_device_is_another_op(ops_computed_in: Find) -> None:
-    by_key = ops_computed_in(
+    in_float64 = ops_computed_in(
         op("MatMul", "float64", ms=2.0),
         op("MatMul", "float32", ms=8.0, device=CPU_1, replica=1),
     )
-    assert by_key is not None
-    assert by_key.ms == pytest.approx(1.0)
+    assert in_float64 is not None
+    assert in_float64.ms == pytest.approx(1.0)
 
 
 def test_a_run_of_an_earlier_version_has_no_types(tmp_path: Path) -> None:
@@ -146,9 +148,9 @@ def test_a_run_of_an_earlier_version_has_no_types(tmp_path: Path) -> None:
     assert computed_in(FLOAT64, profile, 0) is None
 
 
-@pytest.mark.parametrize(("share", "is_told"), [(0.0, False), (0.05, False), (0.2, True)])
+@pytest.mark.parametrize(("share", "is_reported"), [(0.0, False), (0.05, False), (0.2, True)])
 def test_only_a_tenth_of_a_step_or_more_is_a_finding(
-    share: float, is_told: bool, run: Path
+    share: float, is_reported: bool, run: Path
 ) -> None:
     profile = strategy_profiles.load(run)
     facts = gather_facts(profile, profile.segments[0])
@@ -158,7 +160,7 @@ def test_only_a_tenth_of_a_step_or_more_is_a_finding(
     float64_findings = [
         each for each in findings(replace(facts, float64=ran)) if each.key == "float64"
     ]
-    assert bool(float64_findings) == is_told
+    assert bool(float64_findings) == is_reported
     if float64_findings:
         assert float64_findings[0].cost is not None
         steps = facts.account.row("loop/steps")

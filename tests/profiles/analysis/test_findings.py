@@ -724,15 +724,17 @@ def test_the_call_that_takes_a_prefetched_batch_is_no_wait_for_input(tmp_path: P
     assert "input-bound" not in {item.key for item in findings(replace(facts, input=call))}
 
 
-@pytest.mark.parametrize(("input_ms", "is_told"), [(12.0, False), (25.0, True)])
+@pytest.mark.parametrize(("input_ms", "is_reported"), [(12.0, False), (25.0, True)])
 def test_handing_batches_to_the_devices_is_no_wait_for_input(
-    tmp_path: Path, input_ms: float, is_told: bool
+    tmp_path: Path, input_ms: float, is_reported: bool
 ) -> None:
     row = {"kind": "input-stage", "name": "Iterator::Root::Prefetch::Generator", "count": 2}
     row |= {"total_ms": input_ms, "held_ms": input_ms}
     options = {"replicas": 2, "steps": 300, "step_ms": 10.0, "input_ms": input_ms}
     assert "input-bound" in findings_of_run(tmp_path / "without", **options)
-    assert ("input-bound" in findings_of_run(tmp_path / "run", causes=[row], **options)) == is_told
+    assert (
+        "input-bound" in findings_of_run(tmp_path / "run", causes=[row], **options)
+    ) == is_reported
 
 
 def test_input_that_only_captures_see_is_reported_as_read_inside_the_step(tmp_path: Path) -> None:

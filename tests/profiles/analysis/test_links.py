@@ -155,7 +155,7 @@ def test_an_interface_is_explained_by_links_headers_and_what_was_sent_again(run:
         assert use.overhead == pytest.approx((BYTES / 1000 + 660) / BYTES)
 
 
-def test_a_worker_that_left_no_counts_is_spoken_for_by_the_others(run: Path) -> None:
+def test_links_of_a_worker_without_counts_come_from_its_peers(run: Path) -> None:
     for worker in (0, 1):
         write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 21)])
     pairs = by_pair(links_of(run))
@@ -163,7 +163,7 @@ def test_a_worker_that_left_no_counts_is_spoken_for_by_the_others(run: Path) -> 
     assert pairs[2, 0].bytes == BYTES, "worker 0 opened that connection"
 
 
-def test_who_took_anothers_place_is_not_counted_beside_it(run: Path) -> None:
+def test_a_restarted_worker_adds_to_the_counts_of_the_one_before(run: Path) -> None:
     for worker in range(WORKERS):
         write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 11)])
     write_counts(run, 1, [(step, counted(1, step, step)) for step in (12, 21)], generation=1)
@@ -188,7 +188,7 @@ def test_a_process_without_steps_is_measured_over_time(run: Path) -> None:
     assert by_pair(run_links)[0, 1].bytes == pytest.approx(BYTES, rel=0.01)
 
 
-def test_why_nothing_is_known_is_said(run: Path, tmp_path: Path) -> None:
+def test_a_run_without_usable_counts_says_why(run: Path, tmp_path: Path) -> None:
     write_counts(run, 0, [(1, counted(0, 1, 1))])
     run_links = links_of(run)
     assert run_links.reason == COUNTED_ONCE

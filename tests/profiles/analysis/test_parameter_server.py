@@ -146,6 +146,6 @@ def test_damaged_records_are_left_out_and_noted(tmp_path: Path) -> None:
     assert sum("left out (closure: " in note for note in profile.notes) == 3
 
 
-def test_other_strategies_have_none_and_say_so(tmp_path: Path) -> None:
+def test_strategies_without_parameter_servers_say_so(tmp_path: Path) -> None:
     serving = serving_of(write_run(tmp_path / "plain", steps=20))
     assert serving.reason == "mirrored has no parameter servers"

@@ -11,7 +11,7 @@ from strategy_profiles.tables.store import load
 from tests.synthetic import write_run
 
 
-def test_what_it_was_how_far_and_how_fast(tmp_path: Path) -> None:
+def test_the_row_of_a_run_has_strategies_workload_steps_and_speed(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=300, windows=0, segments=[{}, {"replicas": 2}])
     seen = run_row(load(run))
     assert seen.strategies == ("mirrored ×4", "mirrored ×2")

@@ -64,7 +64,7 @@ def test_sends_are_listed_by_tensor_and_direction(run: Path) -> None:
     assert sum((item.bytes or 0) * item.per_step for item in sent) == pytest.approx(total)
 
 
-def test_without_a_window_there_is_nothing_to_tell(tmp_path: Path) -> None:
+def test_without_a_window_single_ops_are_empty(tmp_path: Path) -> None:
     profile = load(write_run(tmp_path / "run", steps=5, windows=0))
     assert collective_calls(profile, 0) == ()
     assert sends(profile, 0) == ()

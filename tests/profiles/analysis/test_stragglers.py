@@ -33,61 +33,57 @@ def test_a_late_replica_is_found_with_its_delay(
         windows=windows,
         marks=marks,
     )
-    lateness_of_replicas = stragglers(strategy_profiles.load(run), 0)
-    assert lateness_of_replicas.source == ("marks" if marks else "measured")
-    assert lateness_of_replicas.straggler is not None
-    assert lateness_of_replicas.straggler.replica == late
-    assert lateness_of_replicas.straggler.late_ms == pytest.approx(30.0, rel=0.05)
-    assert lateness_of_replicas.straggler.last_share == 1.0
-    assert lateness_of_replicas.straggler.score > 3
+    late_replicas = stragglers(strategy_profiles.load(run), 0)
+    assert late_replicas.source == ("marks" if marks else "measured")
+    assert late_replicas.straggler is not None
+    assert late_replicas.straggler.replica == late
+    assert late_replicas.straggler.late_ms == pytest.approx(30.0, rel=0.05)
+    assert late_replicas.straggler.last_share == 1.0
+    assert late_replicas.straggler.score > 3
     # 20 ms of compute, 3.5 of the rest, 30 late: the run without it is 53.5 / 23.5 as fast.
-    assert lateness_of_replicas.slowdown == pytest.approx(53.5 / 23.5, rel=0.05)
-    assert lateness_of_replicas.replay_error is not None
-    assert lateness_of_replicas.replay_error < 0.02
+    assert late_replicas.slowdown == pytest.approx(53.5 / 23.5, rel=0.05)
+    assert late_replicas.replay_error is not None
+    assert late_replicas.replay_error < 0.02
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("replicas", [2, 4, 16])
 def test_noise_has_no_outlier(tmp_path: Path, replicas: int, seed: int) -> None:
-    lateness_of_replicas = stragglers(
+    late_replicas = stragglers(
         strategy_profiles.load(
             write_run(tmp_path / "run", replicas=replicas, seed=seed, windows=0)
         ),
         0,
     )
-    assert lateness_of_replicas.straggler is None
-    assert lateness_of_replicas.latest is not None
+    assert late_replicas.straggler is None
+    assert late_replicas.latest is not None
 
 
-@pytest.mark.parametrize(("num_steps", "is_told"), [(22, True), (5, False)])
+@pytest.mark.parametrize(("num_steps", "is_reported"), [(22, True), (5, False)])
 def test_a_replica_that_is_always_last_is_late_however_much_that_varies(
-    num_steps: int, is_told: bool
+    num_steps: int, is_reported: bool
 ) -> None:
     """As on a machine where other programs make some steps seven times as long as others."""
     late_ms = np.geomspace(60.0, 900.0, num_steps)
     wait = np.column_stack([late_ms, np.zeros(num_steps)])
     work = np.column_stack([late_ms / 2, 1.5 * late_ms])
-    lateness_of_replicas = lateness(
-        Work("measured", [0, 1], [0, 0], wait, work, 2 * late_ms), 0, {}
-    )
-    assert lateness_of_replicas.latest is not None
-    assert lateness_of_replicas.latest.score < NOTICEABLE_SCORE
-    assert [item.replica for item in lateness_of_replicas.late] == ([1] if is_told else [])
+    late_replicas = lateness(Work("measured", [0, 1], [0, 0], wait, work, 2 * late_ms), 0, {})
+    assert late_replicas.latest is not None
+    assert late_replicas.latest.score < NOTICEABLE_SCORE
+    assert [item.replica for item in late_replicas.late] == ([1] if is_reported else [])
 
 
 def test_a_straggler_needs_two_replicas(tmp_path: Path) -> None:
-    lateness_of_replicas = stragglers(
-        strategy_profiles.load(write_run(tmp_path / "run", replicas=1)), 0
-    )
-    assert lateness_of_replicas.straggler is None
-    assert lateness_of_replicas.reason == "one replica: no other to compare it with"
+    late_replicas = stragglers(strategy_profiles.load(write_run(tmp_path / "run", replicas=1)), 0)
+    assert late_replicas.straggler is None
+    assert late_replicas.reason == "one replica: no other to compare it with"
 
 
 def test_too_few_steps_are_no_evidence(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=3, windows=0, straggler=(0, 30.0))
-    lateness_of_replicas = stragglers(strategy_profiles.load(run), 0)
-    assert lateness_of_replicas.straggler is None
-    assert lateness_of_replicas.reason == "fewer than 3 steps with every replica's time"
+    late_replicas = stragglers(strategy_profiles.load(run), 0)
+    assert late_replicas.straggler is None
+    assert late_replicas.reason == "fewer than 3 steps with every replica's time"
 
 
 @pytest.mark.parametrize(("windows", "marks"), [(0, True), (3, False)])
@@ -104,21 +100,19 @@ def test_every_late_replica_is_found_with_its_own_delay(
         windows=windows,
         marks=marks,
     )
-    lateness_of_replicas = stragglers(strategy_profiles.load(run), 0)
-    assert [late.replica for late in lateness_of_replicas.late] == [1, 2]
-    assert [late.late_ms for late in lateness_of_replicas.late] == pytest.approx(
-        [60.0, 30.0], rel=0.05
-    )
-    assert [late.last_share for late in lateness_of_replicas.late] == [1.0, 1.0]
-    assert lateness_of_replicas.straggler == lateness_of_replicas.late[0]
+    late_replicas = stragglers(strategy_profiles.load(run), 0)
+    assert [late.replica for late in late_replicas.late] == [1, 2]
+    assert [late.late_ms for late in late_replicas.late] == pytest.approx([60.0, 30.0], rel=0.05)
+    assert [late.last_share for late in late_replicas.late] == [1.0, 1.0]
+    assert late_replicas.straggler == late_replicas.late[0]
 
 
 def test_of_two_late_replicas_the_later_one_is_compared_with_the_other(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, straggler=(0, 60.0), also_late=(1, 30.0))
-    lateness_of_replicas = stragglers(strategy_profiles.load(run), 0)
-    assert [late.replica for late in lateness_of_replicas.late] == [0]
-    assert lateness_of_replicas.late[0].late_ms == pytest.approx(30.0, rel=0.05)
-    assert lateness_of_replicas.replicas[1].late_ms == pytest.approx(-30.0, rel=0.05)
+    late_replicas = stragglers(strategy_profiles.load(run), 0)
+    assert [late.replica for late in late_replicas.late] == [0]
+    assert late_replicas.late[0].late_ms == pytest.approx(30.0, rel=0.05)
+    assert late_replicas.replicas[1].late_ms == pytest.approx(-30.0, rel=0.05)
 
 
 @pytest.mark.parametrize("num_replicas", [2, 3, 4, 5, 6])
@@ -127,11 +121,9 @@ def test_each_replica_is_compared_with_the_usual_wait_of_the_others(num_replicas
     wait = rng.uniform(0, 0.3, (50, num_replicas))  # too little for any of them to stand out
     work, wall = np.full_like(wait, 10.0), np.full(len(wait), 12.0)
     numbers = list(range(num_replicas))
-    lateness_of_replicas = lateness(
-        Work("marks", numbers, [0] * num_replicas, wait, work, wall), 0, {}
-    )
-    assert not lateness_of_replicas.late
-    for replica in lateness_of_replicas.replicas:
+    late_replicas = lateness(Work("marks", numbers, [0] * num_replicas, wait, work, wall), 0, {})
+    assert not late_replicas.late
+    for replica in late_replicas.replicas:
         others = np.delete(wait, replica.replica, axis=1)
         late = np.median(others, axis=1) - wait[:, replica.replica]
         assert replica.late_ms == pytest.approx(float(np.median(late)), abs=1e-12)

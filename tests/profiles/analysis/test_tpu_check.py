@@ -49,7 +49,7 @@ def _run(folder: Path, line: str) -> strategy_profiles.Profile:
     return strategy_profiles.load(run)
 
 
-def test_what_was_found_is_in_the_summary(tmp_path: Path) -> None:
+def test_findings_of_the_tpu_check_are_in_the_summary(tmp_path: Path) -> None:
     profile = _run(tmp_path / "run", check_event(unchecked=["the rest of the step"]))
     (segment,) = profile.summary()["segments"]
     assert segment["tpu_check"] == {

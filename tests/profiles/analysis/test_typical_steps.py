@@ -20,7 +20,7 @@ def test_a_step_of_unknown_length_is_not_typical() -> None:
 
 
 @given(st.lists(st.floats(0.1, 1000), min_size=1, max_size=50))
-def test_it_is_the_middle(walls: list[float]) -> None:
+def test_typical_steps_are_the_middle_of_all_lengths(walls: list[float]) -> None:
     wall = np.array(walls)
     chosen = typical_steps(np.arange(len(wall)), wall)
     assert len(chosen) >= len(wall) / 2

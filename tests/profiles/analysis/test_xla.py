@@ -43,7 +43,7 @@ def run_of(folder: Path, num_compiled: int) -> strategy_profiles.Profile:
     return strategy_profiles.load(run)
 
 
-def test_a_comparison_explains_its_answer_by_it(tmp_path: Path) -> None:
+def test_a_comparison_names_xla_if_it_compiles_one_side_alone(tmp_path: Path) -> None:
     compared = compare_runs(run_of(tmp_path / "a", 0), run_of(tmp_path / "b", 2))
     _, rest = answer(compared)
     assert "XLA compiles functions of B and none of A" in rest

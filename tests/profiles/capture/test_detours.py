@@ -22,7 +22,7 @@ def test_ops_whose_inputs_come_from_a_replica_and_go_back_to_it_are_a_detour() -
     assert "own_work" not in {placed.graph().nodes[node].name for node in detour.nodes}
 
 
-def test_a_device_that_belongs_to_no_replica_can_be_the_other_one() -> None:
+def test_a_detour_may_lead_over_a_device_of_no_replica() -> None:
     placed = Placed()
     placed.add("features", "Mul", 0)
     placed.add("pinned", "MatMul", 3, "features")

@@ -46,7 +46,7 @@ def test_steps_that_a_host_did_not_see_whole_do_not_count() -> None:
     assert joined.events(xspace.STEP).key.tolist() == [1, 2]
 
 
-def test_what_a_host_did_later_is_left_out() -> None:
+def test_ops_of_a_host_after_the_capture_are_left_out() -> None:
     late = host("a", 0, 50_000)
     late.add("a/Tanh:Tanh", 20_000, 20_100)
     joined = merged(late)

@@ -79,7 +79,7 @@ def test_replicas_wait_across_hosts(tmp_path: Path) -> None:
     assert waits[1].to_pylist() == pytest.approx([30, 30, 30, 0], abs=1.5)
 
 
-def test_what_was_not_measured_is_not_compared(tmp_path: Path) -> None:
+def test_clocks_without_messages_are_not_compared(tmp_path: Path) -> None:
     profile = two_hosts(tmp_path, straggler=(3, 30.0), clock_measured=False)
     clock = profile.clocks.workers[1]
     assert (clock.source, clock.offset_ns, clock.uncertainty_ns) == (None, None, None)

@@ -28,7 +28,7 @@ def test_missing_folders_on_the_way_are_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "make", [lambda p: p.touch(), lambda p: p.mkdir(), lambda p: p.symlink_to("x")]
 )
-def test_nothing_is_overwritten(target: Path, make) -> None:
+def test_an_export_overwrites_no_file(target: Path, make) -> None:
     make(target)
     with pytest.raises(LabError, match="an export overwrites no file"):
         write_whole(target, lambda path: path.write_text("new"))

@@ -65,9 +65,7 @@ def test_every_section_and_every_chart(straggling: Profile, target: Path) -> Non
     assert set(placed) == {"wall", "throughput", "loss", "compute", "memory", over_step}
 
 
-def test_what_a_device_holds_at_its_peak_and_the_stages_of_the_input(
-    straggling: Profile, target: Path
-) -> None:
+def test_the_report_has_peak_memory_and_input_stages(straggling: Profile, target: Path) -> None:
     report = _report(straggling, target)
     assert "the largest part is the variable dense/kernel" in _section(report, "memory")
     assert "No stage of the input held up" in _section(report, "input")
@@ -91,7 +89,9 @@ def test_the_memory_of_the_process_has_no_replicas_colour(finished_run: Path, ta
     assert (line["label"], line["colour"]) == ("the process", SERIES_COLOUR)
 
 
-def test_all_definitions_with_their_formulas(straggling: Profile, target: Path) -> None:
+def test_the_report_has_all_definitions_with_their_formulas(
+    straggling: Profile, target: Path
+) -> None:
     text = _section(_report(straggling, target), "definitions")
     unescaped = html.unescape(text)
     for item in DEFINITIONS.values():
@@ -172,7 +172,7 @@ def test_the_line_of_a_replica_that_a_segment_lacks_ends_before_it(tmp_path: Pat
     assert None not in lines["replica 1"]["y"]
 
 
-def test_what_is_missing_says_why(tmp_path: Path) -> None:
+def test_a_missing_part_of_the_report_says_why(tmp_path: Path) -> None:
     bare = {"windows": 0, "marks": False, "memory": False, "placement": False}
     report = _report(
         strategy_profiles.load(write_run(tmp_path / "run", steps=20, **bare)), tmp_path / "r"

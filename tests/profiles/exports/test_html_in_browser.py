@@ -54,7 +54,7 @@ def _open(browser, path: Path, **options: object) -> Iterator[SimpleNamespace]:
     page.close()
 
 
-def test_it_draws_every_chart_and_asks_for_nothing(
+def test_the_report_draws_every_chart_and_requests_nothing(
     opened_page: SimpleNamespace, path: Path
 ) -> None:
     expect(opened_page.page.locator(".uplot canvas")).to_have_count(6)
@@ -155,7 +155,7 @@ WIDE_TABLES = """[...document.querySelectorAll('.scroll')]
     .map(box => box.querySelector('caption').textContent.trim())"""
 
 
-def test_a_phone_sees_all_of_it(browser, path: Path) -> None:
+def test_the_report_fits_a_phone(browser, path: Path) -> None:
     for seen in _open(browser, path, viewport={"width": 360, "height": 700}):
         assert seen.page.evaluate("document.documentElement.scrollWidth") == 360
         # Tables do not scroll to the side, either, but matrices do.
@@ -168,7 +168,7 @@ def test_a_projector_sees_every_column(browser, path: Path) -> None:
         assert seen.page.evaluate(WIDE_TABLES) == []
 
 
-def test_it_prints_light_whatever_the_screen(browser, path: Path) -> None:
+def test_the_report_prints_light_whatever_the_screen(browser, path: Path) -> None:
     for seen in _open(browser, path, color_scheme="dark"):
         pdf = seen.page.pdf(print_background=True)
         assert pdf.startswith(b"%PDF")

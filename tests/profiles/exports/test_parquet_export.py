@@ -22,7 +22,7 @@ def test_every_table_with_exactly_its_schema(straggling, target: Path) -> None:
         assert read.to_pylist() == straggling.table(name).to_pylist()
 
 
-def test_duckdb_reads_it(straggling, target: Path) -> None:
+def test_duckdb_reads_exported_tables(straggling, target: Path) -> None:
     write(straggling, "parquet", target)
     query = f"select median(compute_ms) from '{target}/replica_steps.parquet' where replica = 2"
     with duckdb.connect() as connection:

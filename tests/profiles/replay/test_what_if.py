@@ -218,7 +218,7 @@ def test_the_interval_is_as_wide_as_the_replay_is_wrong() -> None:
     assert width_ms >= 2 * prediction.replay_error_p95 * prediction.predicted_ms * 0.99
 
 
-def test_a_gain_smaller_than_the_error_is_not_told() -> None:
+def test_a_gain_smaller_than_the_error_is_not_claimed() -> None:
     uneven = [late_step(number, gap_ns=number % 3 * 9 * MS) for number in range(9)]
     prediction = predict(replays_of(uneven), [Faster("communication", 2)])
     assert prediction.is_within_error

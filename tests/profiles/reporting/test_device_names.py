@@ -8,11 +8,11 @@ LOCAL = "/job:localhost/replica:0/task:0/device:CPU:1"
 REMOTE = "/job:worker/replica:0/task:1/device:GPU:0"
 
 
-def test_one_place_is_not_named() -> None:
+def test_the_job_of_a_single_task_is_left_out_of_device_names() -> None:
     assert short_names([LOCAL]) == {LOCAL: "CPU:1"}
 
 
-def test_several_places_are() -> None:
+def test_the_jobs_of_several_tasks_are_in_device_names() -> None:
     assert short_names([LOCAL, REMOTE, "odd"]) == {
         LOCAL: "localhost 0 CPU:1",
         REMOTE: "worker 1 GPU:0",

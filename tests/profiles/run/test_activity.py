@@ -67,7 +67,7 @@ def test_the_first_step_of_each_configuration_is_traced() -> None:
     assert after(*START, segment(1)) == TRACING
 
 
-def test_then_its_graph_is_read() -> None:
+def test_the_graph_is_read_after_the_first_step() -> None:
     assert after(segment(), step(0)) == READING_GRAPH
     assert after(*START) is None
 
@@ -79,7 +79,7 @@ def test_a_capture_is_named_while_it_lasts_and_while_it_is_converted() -> None:
 
 
 @pytest.mark.parametrize("error", [None, "The profiler left no file"])
-def test_a_window_ends_it_whether_it_has_tables_or_not(error: str | None) -> None:
+def test_a_window_ends_the_capture_whether_it_has_tables_or_not(error: str | None) -> None:
     captured = (step(2, True), step(3, True), step(4))
     assert after(*START, *captured, window(2, 2, error)) is None
 
@@ -89,7 +89,7 @@ def test_windows_one_after_the_other_are_distinguished() -> None:
     assert after(*START, *captured, window(2, 2)) == "Capturing step 4 in full."
 
 
-def test_other_workers_say_nothing_of_it() -> None:
+def test_other_workers_do_not_compile() -> None:
     assert activity_after(segment(), worker=1).since_ns(ActivityState.COMPILING) is None
 
 

@@ -64,7 +64,7 @@ def test_any_value_of_any_field_is_read_or_damaged(whole: Path, field: str, valu
         ('{"name": "a", "created_ns": 1, "spec": {"x": ' + "[" * 50 + "]" * 50 + "}}", "levels"),
     ],
 )
-def test_what_is_wrong_is_said_and_the_run_can_be_deleted(
+def test_a_damaged_run_file_says_why_and_the_run_can_be_deleted(
     tmp_path: Path, text: str, why: str
 ) -> None:
     run = write_run(tmp_path / "run", steps=4, windows=0)
@@ -85,7 +85,7 @@ def test_a_new_name_keeps_the_uid_and_fields_of_later_versions(tmp_path: Path) -
     assert json.loads((renamed / "run.json").read_text())["later"] == [1]
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_a_run_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     cluster = {"run_id": "x", "tasks": [{"role": "worker", "index": 0, "address": "a:1"}]}
     identity = create_run_file(tmp_path / "run", {"steps": 3}, cluster=cluster, parts=["a"])
     assert read_run_file(tmp_path / "run") == identity

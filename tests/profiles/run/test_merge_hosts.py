@@ -80,7 +80,7 @@ def test_the_command_shows_the_summary(
         ({}, "the job that started them"),
     ],
 )
-def test_what_is_of_another_run_is_left_alone(
+def test_folders_of_another_run_are_not_merged(
     hosts: list[Path], tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     identity = json.loads((hosts[1] / "run.json").read_text())

@@ -111,7 +111,7 @@ def test_a_fresh_group_that_could_not_take_over_is_forgotten() -> None:
     assert states(history) == ["starting"]
 
 
-def test_one_that_comes_back_alone_takes_its_own_place() -> None:
+def test_a_process_that_restarts_alone_follows_its_predecessor() -> None:
     history = history_of(*GROUP, exited(2, "killed"), launched(2, 1))
     assert [process.generation for process in history.current()] == [0, 0, 1]
     assert history.current()[2].state == "starting"
@@ -156,9 +156,9 @@ def loss_in(*records: dict[str, Any], segment: SegmentOpened | None = WORKERS) -
 
 
 def test_a_loss_names_when_and_how_it_was_detected_and_by_whom() -> None:
-    by_key = loss_in(*GROUP, *LOST)
-    assert (by_key.worker, by_key.title) == (1, "worker 1")
-    assert by_key.sentences == [
+    loss = loss_in(*GROUP, *LOST)
+    assert (loss.worker, loss.title) == (1, "worker 1")
+    assert loss.sentences == [
         "Worker 1 was lost. Killed on request.",
         "Worker 0 noticed 1.00 s later by UnavailableError (its connection was gone).",
         "Worker 2 reported nothing; the launcher ended it.",
@@ -167,29 +167,29 @@ def test_a_loss_names_when_and_how_it_was_detected_and_by_whom() -> None:
 
 
 def test_the_first_lost_process_is_the_cause() -> None:
-    by_key = loss_in(*GROUP, exited(0, "failed", lost_ns=7), exited(2, "killed", lost_ns=5))
-    assert by_key.worker == 2
-    assert by_key.message == "No process reported the reason."
+    loss = loss_in(*GROUP, exited(0, "failed", lost_ns=7), exited(2, "killed", lost_ns=5))
+    assert loss.worker == 2
+    assert loss.message == "No process reported the reason."
 
 
-def test_what_was_noticed_before_the_end_was_seen_is_said_so() -> None:
+def test_a_loss_noticed_before_its_process_ended_says_so() -> None:
     early = exited(0, "failed", 1, lost_ns=4 * SECOND_NS)
-    by_key = loss_in(*GROUP, LOST[0], early, LOST[2])
-    assert by_key.sentences[1].startswith("Worker 0 gave up on it 5.00 s before its end by")
+    loss = loss_in(*GROUP, LOST[0], early, LOST[2])
+    assert loss.sentences[1].startswith("Worker 0 gave up on it 5.00 s before its end by")
     early["lost_ns"] = 9 * SECOND_NS - 1000
-    by_key = loss_in(*GROUP, LOST[0], early, LOST[2])
-    assert by_key.sentences[1].startswith("Worker 0 noticed at once by")
+    loss = loss_in(*GROUP, LOST[0], early, LOST[2])
+    assert loss.sentences[1].startswith("Worker 0 noticed at once by")
 
 
 def test_an_unknown_time_or_error_stays_unknown() -> None:
-    by_key = loss_in(
+    loss = loss_in(
         *GROUP,
         process_event(0, 0, "failed", message="Strange: so be it", follows=True),
         exited(0, "failed", 1),
         LOST[2],
         segment=None,
     )
-    assert by_key.sentences[1:] == ["Worker 0 noticed by Strange: so be it."]
+    assert loss.sentences[1:] == ["Worker 0 noticed by Strange: so be it."]
 
 
 def test_a_single_process_or_an_intact_group_has_no_loss() -> None:

@@ -40,7 +40,7 @@ def test_a_deletion_that_was_cut_off_is_finished_later(
     assert list(tmp_path.iterdir()) == [own]
 
 
-def test_what_is_left_of_a_run_can_be_deleted_too(tmp_path: Path) -> None:
+def test_the_remains_of_a_run_can_be_deleted(tmp_path: Path) -> None:
     run = write_run(tmp_path / "half", steps=5, windows=0, ending=None, missing=("run.json",))
     remove_run(run)
     assert not run.exists()

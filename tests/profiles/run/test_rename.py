@@ -28,7 +28,7 @@ def test_the_folder_and_the_run_have_the_new_name(tmp_path: Path) -> None:
     assert not list(renamed.glob(".run.json*"))
 
 
-def test_what_is_left_of_a_run_can_be_renamed_too(tmp_path: Path) -> None:
+def test_the_remains_of_a_run_can_be_renamed(tmp_path: Path) -> None:
     run = write_run(tmp_path / "half", steps=5, windows=0, ending=None, missing=("run.json",))
     assert rename_run(run, "other").is_dir()
 
@@ -50,7 +50,7 @@ def test_an_invalid_name_is_refused(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("taken", ["folder", "file", "link"])
-def test_nothing_is_ever_replaced(tmp_path: Path, taken: str) -> None:
+def test_a_rename_replaces_no_run(tmp_path: Path, taken: str) -> None:
     run, other = write_run(tmp_path / "run", steps=5, windows=0), tmp_path / "other"
     if taken == "folder":
         other.mkdir()

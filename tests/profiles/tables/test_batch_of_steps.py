@@ -19,7 +19,7 @@ from tests.event_records import source
         (32, [16, 16], 32),
     ],
 )
-def test_it_is_the_size_of_most_of_its_steps(
+def test_the_batch_of_a_segment_is_the_size_of_most_of_its_steps(
     opened: int | None, examples: list[int | None], batch: int | None
 ) -> None:
     steps = [{"kind": "step", "step": n, "examples": each} for n, each in enumerate(examples)]

@@ -79,7 +79,7 @@ def check(
     return read
 
 
-def test_it_opens_on_the_newest_steps(profile: Profile, whole: Timeline) -> None:
+def test_a_timeline_opens_on_the_newest_steps(profile: Profile, whole: Timeline) -> None:
     read = check(profile, whole, Place())
     assert read is not None
     last = len(whole.steps["step"]) - 1
@@ -87,7 +87,7 @@ def test_it_opens_on_the_newest_steps(profile: Profile, whole: Timeline) -> None
 
 
 @pytest.mark.slow
-def test_it_opens_on_a_step(profile: Profile, whole: Timeline) -> None:
+def test_a_timeline_opens_on_a_chosen_step(profile: Profile, whole: Timeline) -> None:
     for number in range(0, len(whole.steps["step"]), 37):
         read = check(profile, whole, Place(step=whole.steps["step"][number]))
         assert read is not None

@@ -132,7 +132,7 @@ def test_an_error_names_the_wrong_field_and_its_value(
     assert len(str(refused.value)) < 500
 
 
-def test_a_spec_file_of_every_kind_of_place(tmp_path: Path) -> None:
+def test_a_spec_file_that_is_no_readable_text_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     (tmp_path / "large.yaml").write_bytes(b"# " * MAX_BYTES)
     (tmp_path / "latin.yaml").write_bytes(b"data: \xe9")

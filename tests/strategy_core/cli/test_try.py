@@ -59,7 +59,7 @@ def test_a_prediction_is_shown_with_the_error_of_its_replay(
     assert "Replay error 1.2 %" in out
 
 
-def test_a_field_is_tried_and_told_as_json(late: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tried_field_is_reported_as_json(late: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["what-if", str(late), "--try", "global_batch_size=64", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert answer["kind"] == "tried"

@@ -92,14 +92,14 @@ def first(follower: ClockFollower, is_wanted: Callable[[ClockMeasured], bool]) -
     """The first event that is wanted; a machine under load may take its time."""
     events: list[ClockMeasured] = []
 
-    def is_there() -> bool:
+    def has_event() -> bool:
         for event in follower.take_events():
             assert isinstance(event, ClockMeasured)
             if is_wanted(event):
                 events.append(event)
         return events != []
 
-    wait_until(is_there)
+    wait_until(has_event)
     return events[0]
 
 

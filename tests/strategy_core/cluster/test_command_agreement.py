@@ -20,7 +20,7 @@ COMMANDS = [protocol.Reconfigure(number, {"steps": number}) for number in range(
     ),
     replicas_per_worker=st.integers(1, 3),
 )
-def test_all_obey_every_command_once_in_order_and_together(
+def test_workers_obey_every_command_once_in_order_and_together(
     arrivals: list[list[int]], replicas_per_worker: int
 ) -> None:
     """`arrivals` says per worker at which step each of the commands reaches it."""

@@ -168,7 +168,7 @@ def all_values(value: Any) -> list[Any]:
     return [value]
 
 
-def test_nothing_is_open_to_the_world() -> None:
+def test_no_manifest_opens_a_port_to_the_world() -> None:
     for name in ("compose.yaml", "kubernetes.yaml"):
         for document in yaml.safe_load_all((CLUSTERS / name).read_text()):
             assert not {"NodePort", "LoadBalancer", "host"} & set(map(str, all_values(document)))

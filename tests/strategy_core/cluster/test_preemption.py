@@ -12,7 +12,7 @@ pytestmark = pytest.mark.run
 
 
 @pytest.mark.long
-def test_all_save_after_the_same_step_and_go_on_from_it(tmp_path: Path) -> None:
+def test_preempted_workers_save_after_the_same_step_and_go_on_from_it(tmp_path: Path) -> None:
     seen = demonstrate(2, tmp_path)
     assert seen.exit_codes == [RESTART_CODE] * 2
     assert len(set(seen.left_after)) == 1

@@ -26,7 +26,7 @@ def tasks(own_task: OwnTask) -> list[tuple[str, int, str]]:
     return [(task.role, task.index, task.address) for task in own_task.cluster.tasks]
 
 
-def test_tf_config_names_the_workers_and_this_one() -> None:
+def test_tf_config_names_all_workers_and_the_own_index() -> None:
     own_task = resolve("auto", environment=tf_config(TWO, index=1))
     assert tasks(own_task) == [("worker", 0, "a:1"), ("worker", 1, "b:2")]
     assert (own_task.process, own_task.engine) == (1, "TF_CONFIG")

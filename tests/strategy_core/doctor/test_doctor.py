@@ -73,7 +73,7 @@ def test_with_a_broken_tensorflow_the_verb_ends_with_1(
     assert "Training cannot run here." in output
 
 
-def test_what_gpus_need_is_reported_part_by_part() -> None:
+def test_doctor_reports_each_part_that_gpus_need() -> None:
     inventory = {"cuda": "12.5", "cudnn": "9", "physical": [CPU, GPU, GPU]}
     checks = checks_by_key(gpu_checks(inventory, "570.1", lambda _name: "2.25"))
     assert {check.state for check in checks.values()} == {"ok"}

@@ -50,7 +50,7 @@ def recorded(folder: WorkerFolder) -> tuple[list[WindowCaptured], list[str]]:
     return windows, [event.message for event in events if isinstance(event, Note)]
 
 
-def test_each_is_converted_once_and_recorded(tmp_path: Path) -> None:
+def test_each_last_capture_is_converted_once_and_recorded(tmp_path: Path) -> None:
     folder = worker_folder(tmp_path, 1)
     raws = [leave_capture(folder, number) for number in (3, 4)]
     for _ in range(2):
@@ -67,7 +67,7 @@ def test_each_is_converted_once_and_recorded(tmp_path: Path) -> None:
     assert not list(folder.path.glob(".*"))
 
 
-def test_what_cannot_be_converted_says_why_and_is_kept(tmp_path: Path) -> None:
+def test_a_capture_that_cannot_be_converted_says_why_and_is_kept(tmp_path: Path) -> None:
     folder = worker_folder(tmp_path, 0)
     damaged, missing = leave_capture(folder, 0), leave_capture(folder, 1)
     damaged.write_bytes(b"\xff\xff no capture")
@@ -96,7 +96,7 @@ def killed_in_the_profiler(folder: WorkerFolder, number: int) -> Path:
     return raw
 
 
-def test_one_that_the_profiler_had_just_written_is_converted(tmp_path: Path) -> None:
+def test_a_capture_that_the_profiler_had_just_written_is_converted(tmp_path: Path) -> None:
     folder = worker_folder(tmp_path, 0)
     raw = killed_in_the_profiler(folder, 0)
     assert recover_captures(tmp_path) == [Outcome("worker-0-0/window-000000", None)]
@@ -104,7 +104,7 @@ def test_one_that_the_profiler_had_just_written_is_converted(tmp_path: Path) -> 
     assert not raw.parent.exists()
 
 
-def test_so_is_one_that_was_just_moved_to_where_it_is_kept(tmp_path: Path) -> None:
+def test_a_raw_capture_just_moved_to_where_it_is_kept_is_converted(tmp_path: Path) -> None:
     folder = worker_folder(tmp_path, 0)
     raw = killed_in_the_profiler(folder, 0)
     folder.kept(0).mkdir(parents=True)
@@ -114,7 +114,7 @@ def test_so_is_one_that_was_just_moved_to_where_it_is_kept(tmp_path: Path) -> No
     assert kept.exists()
 
 
-def test_one_that_the_profiler_had_not_written_is_lost_and_recorded_as_lost(tmp_path: Path) -> None:
+def test_a_capture_that_the_profiler_had_not_written_is_recorded_as_lost(tmp_path: Path) -> None:
     folder = worker_folder(tmp_path, 0)
     killed_in_the_profiler(folder, 0).unlink()
     (outcome,) = recover_captures(tmp_path)
@@ -135,7 +135,7 @@ def test_a_raw_capture_without_a_description_says_how_to_open_it(tmp_path: Path)
     assert raw.exists()
 
 
-def test_losing_the_converter_loses_no_more(
+def test_a_converter_that_is_killed_leaves_the_raw_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = worker_folder(tmp_path, 0)
@@ -237,7 +237,7 @@ def test_a_process_that_runs_converts_its_own(tmp_path: Path) -> None:
     assert recorded(folder)[0] == []
 
 
-def test_of_two_that_convert_at_once_one_finds_none(tmp_path: Path) -> None:
+def test_of_two_conversions_at_once_one_finds_no_capture(tmp_path: Path) -> None:
     folder = worker_folder(tmp_path, 0)
     leave_capture(folder, 0)
     with ThreadPoolExecutor(2) as both:

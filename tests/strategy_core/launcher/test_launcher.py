@@ -228,7 +228,9 @@ def test_another_launcher_cannot_take_a_running_folder(
         other.launch(handle.spec, tmp_path / "run")
 
 
-def test_one_run_at_a_time(launch: Callable[..., RunHandle], tmp_path: Path) -> None:
+def test_a_second_run_is_refused_while_one_is_running(
+    launch: Callable[..., RunHandle], tmp_path: Path
+) -> None:
     launch(steps=1_000_000)
     with pytest.raises(LabError, match="at most 1 at a time"):
         launch(folder="second")
@@ -389,7 +391,7 @@ def test_a_stopped_fork_server_is_replaced(tmp_path: Path, monkeypatch: pytest.M
     assert not is_living(other.pid)
 
 
-def test_what_a_worker_started_ends_with_it(launch: Callable[..., RunHandle]) -> None:
+def test_processes_that_a_worker_started_end_with_it(launch: Callable[..., RunHandle]) -> None:
     """Whatever session it went to; the run itself ended well."""
     handle = launch(steps=8, accident="child that left")
     assert handle.wait(MAX_WAIT_S)

@@ -183,7 +183,7 @@ def build_dataset(global_batch_size, seed):
 """
 
 
-def test_of_several_that_wait_the_one_is_named_that_the_others_wait_for(
+def test_of_several_waiting_workers_the_one_that_holds_up_the_others_is_named(
     launch: Callable[..., RunHandle], tmp_path: Path
 ) -> None:
     workload = tmp_path / "stuck.py"

@@ -92,7 +92,7 @@ def test_a_failed_run_is_named_and_the_others_go_on(tmp_path: Path) -> None:
     assert [len(runs) for runs in outcome.finished.values()] == [3, 4]
 
 
-def test_runs_that_fail_one_after_the_other_end_it(tmp_path: Path) -> None:
+def test_failures_one_after_the_other_end_the_repetition(tmp_path: Path) -> None:
     machine = Machine()
     machine.endings = {f"x-{side}-{n}": "failed" for side in "ab" for n in range(1, 9)}
     outcome = Repetition(new_plan(tmp_path / "x", [A, B]), machine.record).go(8)

@@ -72,7 +72,7 @@ def test_the_lock_ends_with_its_owner(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[" * 4096, b'{"pid": -1, "run": 3}'])
-def test_what_a_lock_file_says_is_not_trusted(tmp_path: Path, content: bytes) -> None:
+def test_the_content_of_a_lock_file_is_not_trusted(tmp_path: Path, content: bytes) -> None:
     with runs_lock.take(tmp_path / "a"):
         (tmp_path / runs_lock.LOCK_FILE).write_bytes(content)
         with pytest.raises(LabError, match="Another process trains"):
@@ -86,7 +86,7 @@ def test_after_a_run_no_process_trains(tmp_path: Path) -> None:
     assert runs_lock.trains_in(tmp_path) is None
 
 
-def test_what_is_no_lock_file_keeps_no_run_out(tmp_path: Path) -> None:
+def test_a_pipe_or_link_in_place_of_the_lock_file_keeps_no_run_out(tmp_path: Path) -> None:
     """Neither is a link followed, nor does a pipe make anybody wait."""
     os.mkfifo(tmp_path / runs_lock.LOCK_FILE)
     runs_lock.take(tmp_path / "a").close()

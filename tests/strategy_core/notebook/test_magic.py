@@ -177,7 +177,7 @@ def test_a_cell_without_steps_says_so(outputs: dict[str, list[Any]], folder: Pat
 @pytest.mark.parametrize(
     ("cell", "said"), [(TAKEN, "holds another run"), (UNKNOWN_FIELD, "capture.nothing")]
 )
-def test_what_cannot_be_done_is_one_sentence_and_the_cell_does_not_run(
+def test_a_refused_cell_gets_one_sentence_and_does_not_run(
     outputs: dict[str, list[Any]], cell: str, said: str
 ) -> None:
     assert said in text(outputs[cell])

@@ -186,7 +186,7 @@ def test_the_default_strategy_is_one_replica_whatever_devices_there_are() -> Non
         ),
     ],
 )
-def test_what_cannot_run_is_refused_with_the_reason(
+def test_a_spec_that_cannot_run_is_refused_with_the_reason(
     fields: dict[str, object], inventory: Inventory, rule: str
 ) -> None:
     spec = RunSpec.model_validate(fields)

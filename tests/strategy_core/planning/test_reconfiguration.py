@@ -40,12 +40,12 @@ def test_a_change_keeps_what_is_still_planned() -> None:
 
 
 @pytest.mark.parametrize("field", FIXED_FIELDS)
-def test_what_makes_it_that_run_stays(field: str) -> None:
+def test_a_field_that_identifies_the_run_cannot_change(field: str) -> None:
     with pytest.raises(SpecError, match=f"{field}=1 cannot change while a run goes on"):
         changed_spec(SPEC, {field: 1}, step=3)
 
 
-def test_nothing_is_no_change() -> None:
+def test_a_change_without_a_field_is_refused() -> None:
     with pytest.raises(SpecError, match="The change names no field"):
         changed_spec(SPEC, {}, step=3)
 

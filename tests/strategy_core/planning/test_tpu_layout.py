@@ -14,7 +14,7 @@ def test_replicas_are_groups_of_cores() -> None:
     assert num_replicas(spec) == 2
 
 
-def test_other_strategies_have_no_cores() -> None:
+def test_strategies_other_than_tpu_have_no_cores() -> None:
     spec = parse_spec({"strategy": "mirrored", "devices": "cpu:8", "tpu": {"cores_per_replica": 4}})
     assert num_replicas(spec) == 8
 

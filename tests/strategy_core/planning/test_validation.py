@@ -31,7 +31,7 @@ def test_a_workload_file_is_not_run(tmp_path: Path) -> None:
     validation.check(RunSpec(workload=str(tmp_path / "mine.py")))
 
 
-def test_data_that_there_are_none_of(tmp_path: Path) -> None:
+def test_a_data_file_that_is_absent_or_unusable_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     (tmp_path / "nothing.csv").touch()
     for name, rule in {

@@ -19,7 +19,7 @@ def test_a_tensors_shape_is_read_without_its_public_object() -> None:
     assert shapes.first_axes(["no tensor"]) is None
 
 
-def test_the_public_shape_serves_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_private_shape_the_public_one_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     import tensorflow as tf
 
     from strategy_core.private_tf import shapes

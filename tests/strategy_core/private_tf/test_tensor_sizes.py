@@ -49,11 +49,13 @@ def test_sizes_are_those_of_the_python_importer() -> None:
     assert by_name["unique:1"] == (3, tf.int32)
 
 
-@pytest.mark.parametrize("is_there", [True, False])
-def test_an_unknown_op_is_a_value_error(monkeypatch: pytest.MonkeyPatch, *, is_there: bool) -> None:
+@pytest.mark.parametrize("has_library", [True, False])
+def test_an_unknown_op_is_a_value_error(
+    monkeypatch: pytest.MonkeyPatch, *, has_library: bool
+) -> None:
     from strategy_core.private_tf import c_api, tensor_sizes
 
-    if not is_there:
+    if not has_library:
         monkeypatch.setattr(c_api, "_library", lambda: None)
     graph_def = _graph_def()
     graph_def.node[0].op = "NobodysOp"
@@ -92,13 +94,13 @@ def _collected_step(num_ops: int) -> None:
     step(tf.ones([2, 2]))
 
 
-@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("has_library", [True, False])
 def test_the_collected_graph_is_there_once(
-    monkeypatch: pytest.MonkeyPatch, *, is_there: bool
+    monkeypatch: pytest.MonkeyPatch, *, has_library: bool
 ) -> None:
     from strategy_core.private_tf import c_api, tracing
 
-    if not is_there:
+    if not has_library:
         monkeypatch.setattr(c_api, "_library", lambda: None)
     assert tracing.begin_graph_collection()
     _collected_step(5)

@@ -27,7 +27,7 @@ def private_tf() -> ModuleType:
     return tpu
 
 
-def test_every_name_is_there(tf, private_tf):
+def test_every_private_name_of_tpus_is_there(tf, private_tf):
     missing = [name for name in private_tf.__all__ if not hasattr(private_tf, name)]
     assert missing == [], f"TensorFlow {tf.__version__} moved {missing}"
 

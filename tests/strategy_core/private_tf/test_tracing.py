@@ -7,7 +7,7 @@ import pytest
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
 
-def test_every_hooked_method_is_defined_where_we_hook_it() -> None:
+def test_every_hooked_method_is_defined_by_its_class() -> None:
     import tensorflow as tf
 
     from strategy_core.private_tf import tracing as private_tf

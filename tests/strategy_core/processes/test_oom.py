@@ -46,7 +46,7 @@ def test_a_system_that_does_not_tell(tmp_path: Path) -> None:
     assert "does not report" in note
 
 
-def test_how_sure_it_is_is_said() -> None:
+def test_the_note_says_how_sure_it_is_that_memory_ran_out() -> None:
     before = MemoryReading(cgroup_oom_kills=1, machine_oom_kills=5)
     mine = MemoryReading(cgroup_oom_kills=2, machine_oom_kills=6, limit_bytes=2**30)
     is_oom, note = oom_evidence(before, mine, peak_bytes=2**30)

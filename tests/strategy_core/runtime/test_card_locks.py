@@ -57,7 +57,7 @@ def test_workers_of_one_run_share_its_cards(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("owner")
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[" * 4096, b'{"pid": -1, "run": 3}'])
-def test_what_a_lock_file_says_is_not_trusted(tmp_path: Path, content: bytes) -> None:
+def test_the_content_of_a_lock_file_is_not_trusted(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "strategy-lab" / "card-uuid-0").write_bytes(content)
     with pytest.raises(LabError, match="Another process trains on GPU:0"):
         card_locks.take([0], tmp_path / "other" / "b")

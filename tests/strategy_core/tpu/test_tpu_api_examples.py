@@ -356,7 +356,7 @@ def test_merge_call_sees_the_value_of_every_replica():
     assert results(strategy, run()) == [10, 11]
 
 
-def test_all_gather():
+def test_all_gather_concatenates_the_values_of_replicas():
     strategy = make(2)
 
     @tf.function

@@ -253,7 +253,7 @@ def test_lookup_table():
     assert [each.tolist() for each in results(strategy, run(tf.constant([2, 3])))] == [[20, -1]] * 2
 
 
-def test_nothing_returned_and_nested_structures():
+def test_run_returns_none_and_nested_structures():
     strategy = make(2)
     assert tf.function(lambda: strategy.run(lambda: None))() is None
     nested = tf.function(lambda: strategy.run(lambda: {"a": (tf.constant(1), [tf.constant(2)])}))()

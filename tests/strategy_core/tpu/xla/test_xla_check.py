@@ -61,7 +61,7 @@ def _loop_without_a_bound(variable):
         (lambda _: tf.io.decode_png(tf.constant(b"")), "DecodePng"),
     ],
 )
-def test_what_does_not_compile(strategy, variable, fn, op):
+def test_xla_refuses_ops_that_it_cannot_compile(strategy, variable, fn, op):
     assert _checked(strategy, lambda: fn(variable)) == {"refused": {op}}
 
 
@@ -92,7 +92,7 @@ def _with_shape(v):
         (lambda v: tf.cast(v, tf.complex128) * 2, {"Cast", "Const", "Mul"}),
     ],
 )
-def test_what_runs_on_the_host_under_soft_placement(strategy, variable, fn, ops):
+def test_soft_placement_runs_lookups_and_iterators_on_the_host(strategy, variable, fn, ops):
     assert _checked(strategy, lambda: fn(variable)) == {"on_host": ops}
 
 
@@ -123,7 +123,7 @@ def test_a_hash_table_and_an_iterator_run_on_the_host(strategy):
         (lambda v: tf.unique(v)[0], "Unique"),
     ],
 )
-def test_what_compiles_at_a_cost(strategy, variable, fn, op):
+def test_slow_ops_compile_with_a_warning(strategy, variable, fn, op):
     ops_by_problem = _checked(strategy, lambda: fn(variable))
     assert set(ops_by_problem) == {"slow"}
     assert op in ops_by_problem["slow"]

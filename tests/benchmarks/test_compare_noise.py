@@ -25,7 +25,19 @@ def test_noise_is_rarely_called_a_difference_and_five_per_cent_are_found(name: s
 
 def runs(medians_ms: list[float], first: int) -> list[TimedRun]:
     return [
-        TimedRun(RunTime(ms, ms, ms, 60, 0, 0, 60.0, 0.01), 2 * i + first)
+        TimedRun(
+            RunTime(
+                median_ms=ms,
+                p10_ms=ms,
+                p90_ms=ms,
+                num_steps=60,
+                num_warm_up=0,
+                num_captured=0,
+                num_independent=60.0,
+                log_error=0.01,
+            ),
+            2 * i + first,
+        )
         for i, ms in enumerate(medians_ms)
     ]
 

@@ -137,7 +137,16 @@ def _run(steps_ms: Floats, position: int, parts: dict[str, float]) -> GatedRun:
 
 def _made_up(log: float, own: Floats, position: int) -> GatedRun:
     step_ms = 20 * float(np.exp(log))
-    time = RunTime(step_ms, step_ms, step_ms, 60, 0, 0, 60.0, _WITHIN)
+    time = RunTime(
+        median_ms=step_ms,
+        p10_ms=step_ms,
+        p90_ms=step_ms,
+        num_steps=60,
+        num_warm_up=0,
+        num_captured=0,
+        num_independent=60.0,
+        log_error=_WITHIN,
+    )
     parts = {
         name: part * step_ms * float(np.exp(noise))
         for (name, part), noise in zip(PARTS.items(), own, strict=True)

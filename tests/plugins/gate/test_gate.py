@@ -48,7 +48,16 @@ def checked_run(run: Path, **options: Any) -> CheckedRun:
 
 
 def timed(position: int, step_ms: float, *, machine: Machine = HERE, **parts: float) -> GatedRun:
-    time = RunTime(step_ms, step_ms, step_ms, 60, 0, 0, 60.0, 0.001)
+    time = RunTime(
+        median_ms=step_ms,
+        p10_ms=step_ms,
+        p90_ms=step_ms,
+        num_steps=60,
+        num_warm_up=0,
+        num_captured=0,
+        num_independent=60.0,
+        log_error=0.001,
+    )
     named = {name.replace("_", " "): ms for name, ms in parts.items()}
     return GatedRun(f"run-{position}", machine, position, time, named)
 

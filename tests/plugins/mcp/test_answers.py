@@ -15,7 +15,17 @@ from strategy_profiles.replay import finding_gain
 from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
-GAIN = Gain(17.0, 16.0, 18.0, 47.0, 0.01, 1.0, False, False, "Without it a step takes 17 ms")
+GAIN = Gain(
+    step_ms=17.0,
+    low_ms=16.0,
+    high_ms=18.0,
+    measured_ms=47.0,
+    error=0.01,
+    times_examples=1.0,
+    is_bound=False,
+    is_within_error=False,
+    sentence="Without it a step takes 17 ms",
+)
 REASON = "No edit removes it."
 
 

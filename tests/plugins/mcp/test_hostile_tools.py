@@ -78,10 +78,10 @@ def test_a_tool_answers_hostile_arguments(tool: str, server: Connection) -> None
     files = {name: name for name in ("pipe", "device", "socket", "loop", "folder", "large")}
     values: dict[str, Any] = {k: v for k, v in TEXTS.items() if k != "half a character"}
     for argument in TOOLS[tool]:
-        for what, value in (values | STRANGE | files).items():
-            with no_hang(f"{tool} {argument} {what}"):
+        for case, value in (values | STRANGE | files).items():
+            with no_hang(f"{tool} {argument} {case}"):
                 answer = server._call(tool, TOOLS[tool] | {argument: value})
             text = " ".join(str(each.text) for each in answer.content if hasattr(each, "text"))
-            assert "Traceback" not in text, (tool, argument, what)
+            assert "Traceback" not in text, (tool, argument, case)
             if answer.is_error:
-                assert len(text) < 3000, (tool, argument, what, len(text))
+                assert len(text) < 3000, (tool, argument, case, len(text))

@@ -29,7 +29,14 @@ def fitted_time(model: CollectiveTime, numbers: list[int], num_bytes: float) -> 
 def test_more_replicas_and_more_bytes_never_take_less(
     algorithm: str, fixed: float, latency: float, per_mb: float, number: int, num_bytes: float
 ) -> None:
-    model = CollectiveTime(algorithm, fixed, latency, per_mb / 1e6, 0.0, 1)
+    model = CollectiveTime(
+        algorithm=algorithm,
+        fixed_ms=fixed,
+        latency_ms=latency,
+        ms_per_byte=per_mb / 1e6,
+        residual=0.0,
+        num_observed=1,
+    )
     took = model.ms(number, num_bytes)
     assert model.ms(number + 1, num_bytes) >= took * (1 - 1e-12)
     assert model.ms(number, 2 * num_bytes) > took
@@ -38,7 +45,17 @@ def test_more_replicas_and_more_bytes_never_take_less(
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_one_replica_reduces_nothing(algorithm: str) -> None:
     assert cost(algorithm, 1, 1e9) == (0.0, 0.0)
-    assert CollectiveTime(algorithm, 5.0, 1.0, 1.0, 0.0, 1).ms(1, 1e9) == 0.0
+    assert (
+        CollectiveTime(
+            algorithm=algorithm,
+            fixed_ms=5.0,
+            latency_ms=1.0,
+            ms_per_byte=1.0,
+            residual=0.0,
+            num_observed=1,
+        ).ms(1, 1e9)
+        == 0.0
+    )
 
 
 def test_a_ring_of_four_sends_six_messages_of_a_quarter() -> None:
@@ -54,7 +71,14 @@ def test_one_observation_is_explained_by_bytes(algorithm: str, took_ms: float) -
 
 @given(parts, parts)
 def test_three_groups_show_latency_and_bytes(latency: float, per_mb: float) -> None:
-    made = CollectiveTime("collective-ring", 0.0, latency, per_mb / 1e6, 0.0, 1)
+    made = CollectiveTime(
+        algorithm="collective-ring",
+        fixed_ms=0.0,
+        latency_ms=latency,
+        ms_per_byte=per_mb / 1e6,
+        residual=0.0,
+        num_observed=1,
+    )
     fitted = fitted_time(made, [2, 4, 8], 4e6)
     assert fitted.residual < 0.25
     for number in (2, 4, 8):
@@ -62,7 +86,14 @@ def test_three_groups_show_latency_and_bytes(latency: float, per_mb: float) -> N
 
 
 def test_latency_that_matters_is_found() -> None:
-    made = CollectiveTime("collective-ring", 0.0, 3.0, 5e-6, 0.0, 1)
+    made = CollectiveTime(
+        algorithm="collective-ring",
+        fixed_ms=0.0,
+        latency_ms=3.0,
+        ms_per_byte=5e-6,
+        residual=0.0,
+        num_observed=1,
+    )
     fitted = fitted_time(made, [2, 4, 8], 4e6)
     assert fitted.latency_ms == pytest.approx(3.0, rel=0.01)
     assert fitted.ms(64, 4e6) == pytest.approx(made.ms(64, 4e6), rel=0.01)

@@ -16,7 +16,7 @@ from tests.synthetic import write_run
 
 LINK = Link(name="six links", bandwidth_gbps=60.0, bandwidth_source="made up", num_links=6)
 """10 GB/s a link."""
-REDUCED = CoreTraffic("all-reduce", 2, 4, 250_000, None)
+REDUCED = CoreTraffic(op="all-reduce", group_size=2, count=4, bytes=250_000, moved_bytes=None)
 """4 of 250 kB: 1 MB a step."""
 
 
@@ -82,7 +82,10 @@ def test_bytes_of_a_replica_on_several_chips_are_spread_or_on_one(
 def test_sums_of_unknown_size_and_within_a_replica_are_not_counted(
     recorded: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    others = [CoreTraffic("all-reduce", 2, 3, None, None), CoreTraffic("all-reduce", 4, 9, 8, 8)]
+    others = [
+        CoreTraffic(op="all-reduce", group_size=2, count=3, bytes=None, moved_bytes=None),
+        CoreTraffic(op="all-reduce", group_size=4, count=9, bytes=8, moved_bytes=8),
+    ]
     prediction = predicted(recorded, monkeypatch, traffic=[REDUCED, *others])
     assert prediction.gradient_bytes == 1_000_000
     assert prediction.notes[0] == "3 all-reduces of unknown size are not counted"

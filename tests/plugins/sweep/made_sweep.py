@@ -46,13 +46,19 @@ def played(sweep: Sweep, rate: Callable[[NextRun], float | str], most: int = 100
 def made_run(sweep: Sweep, planned: NextRun, rate: float | str) -> MeasuredRun:
     name = f"{sweep.name}-c{planned.configuration + 1}-{planned.round}"
     if isinstance(rate, str):
-        return MeasuredRun(planned.configuration, planned.round, name, 5.0, failure=rate)
+        return MeasuredRun(
+            configuration=planned.configuration,
+            round=planned.round,
+            run=name,
+            seconds=5.0,
+            failure=rate,
+        )
     batch = sweep.configurations[planned.configuration].changes["global_batch_size"]
     return MeasuredRun(
-        planned.configuration,
-        planned.round,
-        name,
-        5.0,
+        configuration=planned.configuration,
+        round=planned.round,
+        run=name,
+        seconds=5.0,
         step_ms=batch / rate * 1e3,
         examples_per_second_at_median=rate,
         num_replicas=2,

@@ -41,9 +41,31 @@ def sweep_of_workers(folder: Path, fastest: float, **options: object) -> Sweep:
         made = {"replicas": workers, "workers": workers, "steps": 60, "global_batch_size": BATCH}
         made |= {"global_batch_size": workers * BATCH, **options}
         write_run(folder / name, strategy="multi-worker-mirrored", **made)
-        runs.append(MeasuredRun(index, 1, name, 5.0, 0, 20.0, workers * BATCH / 20e-3, workers))
+        runs.append(
+            MeasuredRun(
+                configuration=index,
+                round=1,
+                run=name,
+                seconds=5.0,
+                started_ns=0,
+                step_ms=20.0,
+                examples_per_second_at_median=workers * BATCH / 20e-3,
+                num_replicas=workers,
+            )
+        )
     configurations.append(Configuration("one-device", {"strategy": "one-device"}, 1))
-    runs.append(MeasuredRun(3, 1, "other", 5.0, 0, 1.0, fastest, 1))
+    runs.append(
+        MeasuredRun(
+            configuration=3,
+            round=1,
+            run="other",
+            seconds=5.0,
+            started_ns=0,
+            step_ms=1.0,
+            examples_per_second_at_median=fastest,
+            num_replicas=1,
+        )
+    )
     return Sweep(
         name="sweep-1",
         created_ns=0,

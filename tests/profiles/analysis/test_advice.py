@@ -130,7 +130,16 @@ def nearly_full(facts: Facts) -> Facts:
     assert facts.environment is not None
     host = msgspec.structs.replace(facts.environment.host, memory_bytes=10**9)
     environment = msgspec.structs.replace(facts.environment, host=host)
-    process = DeviceMemory(0, "host", "process-resident", 9, 9 * 10**8, 95 * 10**7, None, False)
+    process = DeviceMemory(
+        worker=0,
+        device="host",
+        source="process-resident",
+        num_samples=9,
+        last_bytes=9 * 10**8,
+        peak_bytes=95 * 10**7,
+        growth_bytes_per_step=None,
+        is_growing=False,
+    )
     return replace(facts, environment=environment, memory=(process,))
 
 
@@ -144,11 +153,16 @@ def short_of_threads(facts: Facts) -> Facts:
 
 
 def crowded(facts: Facts) -> Facts:
-    return replace(facts, load=MachineLoad(9, 4, 2.5, 1.2, 0.1))
+    return replace(
+        facts,
+        load=MachineLoad(
+            num_samples=9, num_cores=4, run_cores=2.5, other_cores=1.2, stolen_cores=0.1
+        ),
+    )
 
 
 def made_dense(facts: Facts) -> Facts:
-    gradient = DenseGradient("UnsortedSegmentSum", DEVICE, 2_560_000.0, 4.0)
+    gradient = DenseGradient(op="UnsortedSegmentSum", device=DEVICE, bytes=2_560_000.0, ms=4.0)
     return replace(facts, placed=Placed(dense_gradients=(gradient,)))
 
 
@@ -200,7 +214,16 @@ def created_late(facts: Facts) -> Facts:
 
 def filling_up(facts: Facts) -> Facts:
     """A process that holds 10 MB more after each of 300 steps."""
-    process = DeviceMemory(0, "host", "process-resident", 20, 6 * 10**9, 6 * 10**9, 1e7, True)
+    process = DeviceMemory(
+        worker=0,
+        device="host",
+        source="process-resident",
+        num_samples=20,
+        last_bytes=6 * 10**9,
+        peak_bytes=6 * 10**9,
+        growth_bytes_per_step=1e7,
+        is_growing=True,
+    )
     return replace(facts, memory=(process,))
 
 
@@ -485,7 +508,7 @@ def test_a_dense_gradient_costs_its_all_reduce_as_well(
     facts = facts_with_illness("communication-exposed")
     moved = facts.communication.collective_bytes
     assert moved is not None
-    gradient = DenseGradient("UnsortedSegmentSum", DEVICE, moved / 2, 1.0)
+    gradient = DenseGradient(op="UnsortedSegmentSum", device=DEVICE, bytes=moved / 2, ms=1.0)
     item = advice_by_key(replace(facts, placed=Placed(dense_gradients=(gradient,))))[
         "dense-gradient"
     ]
@@ -503,7 +526,13 @@ def test_a_dense_gradient_of_the_optimizer_costs_its_update_of_all_rows(
     facts = facts_with_illness("communication-exposed")
     shares = {"UnsortedSegmentSum": 0.2, "AssignAddVariableOp": 0.4, "Sqrt": 0.1}
     ops = tuple(OpTime("adam", op, share) for op, share in shares.items())
-    gradient = DenseGradient("adam/UnsortedSegmentSum", DEVICE, 2_560_000.0, 1.0, 0.5)
+    gradient = DenseGradient(
+        op="adam/UnsortedSegmentSum",
+        device=DEVICE,
+        bytes=2_560_000.0,
+        ms=1.0,
+        share_of_variables=0.5,
+    )
     dense = replace(facts, ops=ops, placed=Placed(dense_gradients=(gradient,)))
     cost, compute_ms = (
         advice_by_key(dense)["dense-gradient"].cost,
@@ -526,7 +555,7 @@ def test_the_all_reduce_of_a_sparse_gradient_is_no_cost_of_the_dense_one(
     facts = facts_with_illness("communication-exposed")
     moved = facts.communication.collective_bytes
     assert moved is not None
-    gradient = DenseGradient("UnsortedSegmentSum", DEVICE, moved * 2, 1.0)
+    gradient = DenseGradient(op="UnsortedSegmentSum", device=DEVICE, bytes=moved * 2, ms=1.0)
     item = advice_by_key(replace(facts, placed=Placed(dense_gradients=(gradient,))))[
         "dense-gradient"
     ]
@@ -615,7 +644,14 @@ def test_copies_within_a_device_are_no_traffic_between_devices(
     facts_with_illness: Callable[[str], Facts],
 ) -> None:
     facts = facts_with_illness("communication-exposed")
-    copy = Traffic("/host:CPU", "/device:TPU:0", 4e6, 1, 12.0, "measured")
+    copy = Traffic(
+        send_device="/host:CPU",
+        recv_device="/device:TPU:0",
+        bytes=4e6,
+        num_transfers=1,
+        duration_ms=12.0,
+        source="measured",
+    )
     copies = replace(facts.communication, collectives=(), traffic=(copy,))
     alone = msgspec.structs.replace(facts.segment, cross_device_ops="")
     item = advice_by_key(replace(facts, communication=copies, segment=alone))[
@@ -633,7 +669,17 @@ def test_a_prediction_comes_from_the_evidence_of_a_finding(
         if item.key != "straggler":
             return "No edit."
         step_ms = 20.0 - item.evidence["late_ms"]
-        return Gain(step_ms, 4.0, 6.0, 20.0, 0.01, 1.0, False, False, "Without it.")
+        return Gain(
+            step_ms=step_ms,
+            low_ms=4.0,
+            high_ms=6.0,
+            measured_ms=20.0,
+            error=0.01,
+            times_examples=1.0,
+            is_bound=False,
+            is_within_error=False,
+            sentence="Without it.",
+        )
 
     by_key = {item.key: item for item in findings(facts_with_illness("straggler"), predict)}
     late = by_key.pop("straggler")

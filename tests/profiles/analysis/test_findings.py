@@ -710,7 +710,17 @@ def test_input_measured_in_every_step_does_not_come_from_captures(tmp_path: Path
         write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
     )
     facts = gather_facts(profile, profile.segments[0])
-    little = InputShare(0, 299, 0.1, 0.01, None, 0.1, 20.0, 0, None)
+    little = InputShare(
+        segment=0,
+        num_steps=299,
+        mean_ms=0.1,
+        share=0.01,
+        reason=None,
+        median_ms=0.1,
+        median_wall_ms=20.0,
+        num_waiting=0,
+        waiting_ms=None,
+    )
     keys = {item.key for item in findings(replace(facts, input=little))}
     assert "input-bound" not in keys
 
@@ -720,7 +730,17 @@ def test_the_call_that_takes_a_prefetched_batch_is_no_wait_for_input(tmp_path: P
         write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
     )
     facts = gather_facts(profile, profile.segments[0])
-    call = InputShare(0, 299, 0.6, 0.3, None, 0.6, 2.0, 299, 0.6)
+    call = InputShare(
+        segment=0,
+        num_steps=299,
+        mean_ms=0.6,
+        share=0.3,
+        reason=None,
+        median_ms=0.6,
+        median_wall_ms=2.0,
+        num_waiting=299,
+        waiting_ms=0.6,
+    )
     assert "input-bound" not in {item.key for item in findings(replace(facts, input=call))}
 
 
@@ -742,7 +762,9 @@ def test_input_that_only_captures_see_is_reported_as_read_inside_the_step(tmp_pa
         write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
     )
     facts = gather_facts(profile, profile.segments[0])
-    unknown = InputShare(0, 0, None, None, "no step recorded it")
+    unknown = InputShare(
+        segment=0, num_steps=0, mean_ms=None, share=None, reason="no step recorded it"
+    )
     by_key = {item.key: item for item in findings(replace(facts, input=unknown))}
     assert "reads inside the step (as Keras fit does)" in by_key["input-bound"].sentence
 

@@ -45,7 +45,13 @@ def test_other_programs_used_what_the_processes_of_the_run_did_not(run: Path) ->
         sampled(run, second, 3.9, 1.5, 1.0)
     load = load_of(run)
     assert load is not None
-    assert load == MachineLoad(3, 4, pytest.approx(2.5), pytest.approx(1.4), pytest.approx(0.2))
+    assert load == MachineLoad(
+        num_samples=3,
+        num_cores=4,
+        run_cores=pytest.approx(2.5),
+        other_cores=pytest.approx(1.4),
+        stolen_cores=pytest.approx(0.2),
+    )
     assert load.is_full
 
 

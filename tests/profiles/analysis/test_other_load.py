@@ -17,7 +17,9 @@ from tests.synthetic import EPOCH_NS, write_run
 
 
 def load(other: float, stolen: float = 0.0) -> MachineLoad:
-    return MachineLoad(5, 4, 2.0, other, stolen)
+    return MachineLoad(
+        num_samples=5, num_cores=4, run_cores=2.0, other_cores=other, stolen_cores=stolen
+    )
 
 
 @pytest.mark.parametrize(

@@ -117,21 +117,21 @@ def run(sound: Path, tmp_path: Path) -> Path:
     return shutil.copytree(sound, tmp_path / "run")
 
 
-@pytest.mark.parametrize("what", LEFT_OUT_ROWS)
-def test_rows_that_do_not_fit_are_left_out_and_counted(what: str, run: Path) -> None:
-    name, change, said = LEFT_OUT_ROWS[what]
+@pytest.mark.parametrize("damage", LEFT_OUT_ROWS)
+def test_rows_that_do_not_fit_are_left_out_and_counted(damage: str, run: Path) -> None:
+    name, change, said = LEFT_OUT_ROWS[damage]
     file, table = changed(run, name, change)
     profile = strategy_profiles.load(run)
     read = profile.table(name)
-    is_repeat = what == "rows twice"
+    is_repeat = damage == "rows twice"
     assert read.num_rows == table.num_rows - (0 if is_repeat else 1)
     (note,) = profile.notes
     assert note.startswith(f"{file.name} in {file.parent.name}: {said}")
 
 
-@pytest.mark.parametrize("what", LEFT_OUT_FILES)
-def test_files_of_another_form_are_left_out_and_named(what: str, run: Path) -> None:
-    name, change, said = LEFT_OUT_FILES[what]
+@pytest.mark.parametrize("damage", LEFT_OUT_FILES)
+def test_files_of_another_form_are_left_out_and_named(damage: str, run: Path) -> None:
+    name, change, said = LEFT_OUT_FILES[damage]
     file, _ = changed(run, name, change)
     profile = strategy_profiles.load(run)
     assert profile.table(name).equals(TABLES[name].empty_table())
@@ -166,17 +166,17 @@ def test_other_encodings_of_the_same_values_are_read(run: Path) -> None:
     assert profile.notes == ()
 
 
-@pytest.mark.parametrize("what", ["pipe", "folder", "link", "loop", "device"])
-def test_what_is_no_file_is_noted_and_not_waited_for(what: str, run: Path) -> None:
+@pytest.mark.parametrize("damage", ["pipe", "folder", "link", "loop", "device"])
+def test_what_is_no_file_is_noted_and_not_waited_for(damage: str, run: Path) -> None:
     file = next(run.rglob("spans.parquet"))
     file.unlink()
-    match what:
+    match damage:
         case "pipe":
             os.mkfifo(file)
         case "folder":
             file.mkdir()
         case _:
-            target = {"link": "nowhere", "loop": file.name, "device": "/dev/zero"}[what]
+            target = {"link": "nowhere", "loop": file.name, "device": "/dev/zero"}[damage]
             file.symlink_to(target)
     profile = strategy_profiles.load(run)
     assert profile.table("spans").num_rows == 0

@@ -148,11 +148,11 @@ HEAVY = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", HEAVY)
-def test_a_query_that_needs_too_much_memory_is_ended(profile: Profile, what: str) -> None:
+@pytest.mark.parametrize("kind_of_query", HEAVY)
+def test_a_query_that_needs_too_much_memory_is_ended(profile: Profile, kind_of_query: str) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     with pytest.raises(AnalysisError, match=r"memory|MiB|Out of Memory"):
-        run_query(profile, HEAVY[what], timeout_s=60.0, most_rows=10)
+        run_query(profile, HEAVY[kind_of_query], timeout_s=60.0, most_rows=10)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     assert peak <= max(before, (2 << 30) / 1024)
 

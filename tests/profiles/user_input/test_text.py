@@ -62,18 +62,18 @@ WRONG_JSON = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG_YAML)
-def test_yaml_that_is_refused(what: str) -> None:
-    text, said = WRONG_YAML[what]
+@pytest.mark.parametrize("case", WRONG_YAML)
+def test_yaml_that_is_refused(case: str) -> None:
+    text, said = WRONG_YAML[case]
     with pytest.raises(TextError) as refused:
         parse_yaml(text)
     assert said in str(refused.value)
     assert len(str(refused.value)) < 300
 
 
-@pytest.mark.parametrize("what", WRONG_JSON)
-def test_json_that_is_refused(what: str) -> None:
-    text, said = WRONG_JSON[what]
+@pytest.mark.parametrize("case", WRONG_JSON)
+def test_json_that_is_refused(case: str) -> None:
+    text, said = WRONG_JSON[case]
     with pytest.raises(TextError) as refused:
         parse_json(text)
     assert said in str(refused.value)

@@ -97,7 +97,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_request_is_one_line_and_makes_no_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
 ) -> None:

@@ -49,8 +49,23 @@ def test_a_finding_is_tried_by_its_name_and_nothing_else_is_changed(
 def test_a_prediction_is_shown_with_the_error_of_its_replay(
     late: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interval = (8.0, 12.0, 9.0, 11.0)
-    known = WhatIf(0, ("free",), 24, 210.0, 209.0, 0.012, 0.05, 1.0, 10.0, *interval, 0.1, 0)
+    known = WhatIf(
+        segment=0,
+        edits=("free",),
+        num_steps=24,
+        measured_ms=210.0,
+        replayed_ms=209.0,
+        replay_error=0.012,
+        replay_error_p95=0.05,
+        unexplained_ms=1.0,
+        predicted_ms=10.0,
+        low_ms=8.0,
+        high_ms=12.0,
+        least_ms=9.0,
+        most_ms=11.0,
+        run_spread=0.1,
+        num_other_runs=0,
+    )
     monkeypatch.setattr(tried_change, "prediction", lambda *_: (known, None))
     assert main(["what-if", str(late), "--try", "straggler"]) == 0
     out = capsys.readouterr().out.replace("\u00a0", " ")

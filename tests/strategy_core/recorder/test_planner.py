@@ -46,8 +46,8 @@ def _run(
 
 
 def test_the_first_window_is_early_and_small() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
-    assert _run(planner, 50, 10, 50, 50) == [EARLY_STEP]
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
+    assert _run(planner, steps=50, step_ms=10, stop_ms=50, convert_ms=50) == [EARLY_STEP]
     assert planner.spent_ms == 100
 
 
@@ -59,21 +59,25 @@ def test_the_first_window_comes_once_steps_take_their_usual_time(
     num_steps: float, first: int
 ) -> None:
     """Halfway in a short segment; at once in a program whose number of steps is not known."""
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
     planner.open_segment(num_steps=num_steps)
-    assert _run(planner, 50, 10, 50, 50) == [first]
+    assert _run(planner, steps=50, step_ms=10, stop_ms=50, convert_ms=50) == [first]
 
 
 def test_long_steps_are_captured_after_a_second() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
     planner.open_segment(num_steps=math.inf)
-    assert _run(planner, 50, SETTLED_MS / 4, 50, 50) == [5], "the first step is not counted"
+    assert _run(planner, steps=50, step_ms=SETTLED_MS / 4, stop_ms=50, convert_ms=50) == [5], (
+        "the first step is not counted"
+    )
     planner.open_segment(num_steps=math.inf)
-    assert _run(planner, 50, 2 * SETTLED_MS, 50, 50)[0] == EARLY_STEP
+    assert (
+        _run(planner, steps=50, step_ms=2 * SETTLED_MS, stop_ms=50, convert_ms=50)[0] == EARLY_STEP
+    )
 
 
 def test_the_recorder_does_not_rest_before_the_first_window() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
     planner.open_segment(num_steps=200)
     for _ in range(SETTLED_STEPS):
         assert planner.rest_ms == 0
@@ -82,7 +86,7 @@ def test_the_recorder_does_not_rest_before_the_first_window() -> None:
 
 
 def test_one_slow_step_does_not_shorten_the_first_window() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
     planner.open_segment(num_steps=200)
     for step in range(SETTLED_STEPS):
         planner.step_done(500 if step == 3 else 10, captured=False)
@@ -90,13 +94,13 @@ def test_one_slow_step_does_not_shorten_the_first_window() -> None:
 
 
 def test_with_every_step_the_third_one_is_captured() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=True)
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=True)
     planner.open_segment(num_steps=200)
-    assert _run(planner, 42, 100, 500, 500)[0] == EARLY_STEP
+    assert _run(planner, steps=42, step_ms=100, stop_ms=500, convert_ms=500)[0] == EARLY_STEP
 
 
 def test_a_segment_of_functions_that_ran_before_may_be_captured_from_its_first_step() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=True)
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=True)
     planner.open_segment(is_warm=True)
     assert planner.steps_to_capture() > 0
     planner.open_segment()
@@ -113,8 +117,8 @@ def test_a_segment_of_functions_that_ran_before_may_be_captured_from_its_first_s
 def test_a_long_run_stays_within_its_budget(
     budget: float, step_ms: float, stop_ms: float, convert_ms: float
 ) -> None:
-    planner = WindowPlanner(budget, 10, every_step=False, due_ms=())
-    begun = _run(planner, 5000, step_ms, stop_ms, convert_ms)
+    planner = WindowPlanner(overhead_budget=budget, window_steps=10, every_step=False, due_ms=())
+    begun = _run(planner, steps=5000, step_ms=step_ms, stop_ms=stop_ms, convert_ms=convert_ms)
     first_cost = stop_ms + convert_ms
     assert planner.spent_ms <= max(budget * planner.elapsed_ms + first_cost, first_cost)
     if budget * planner.elapsed_ms > 6 * first_cost:
@@ -122,7 +126,7 @@ def test_a_long_run_stays_within_its_budget(
 
 
 def test_slower_steps_of_a_window_use_up_the_budget() -> None:
-    planner = WindowPlanner(0.01, 4, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=4, every_step=False, due_ms=())
     for _ in range(10):
         planner.step_done(10, captured=False)
     planner.window_begun()
@@ -132,23 +136,23 @@ def test_slower_steps_of_a_window_use_up_the_budget() -> None:
 
 
 def test_with_every_step_a_window_follows_another_at_once() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=True)
-    assert _run(planner, 42, 100, 500, 500) == [2, 12, 22, 32]
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=True)
+    assert _run(planner, steps=42, step_ms=100, stop_ms=500, convert_ms=500) == [2, 12, 22, 32]
 
 
 def test_short_steps_are_captured_more_at_a_time() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=True)
-    assert _run(planner, 210, 10, 500, 500) == [2, 102, 202]
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=True)
+    assert _run(planner, steps=210, step_ms=10, stop_ms=500, convert_ms=500) == [2, 102, 202]
 
 
 def test_conversion_time_uses_up_the_budget_in_full() -> None:
-    planner = WindowPlanner(0.01, 4, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=4, every_step=False, due_ms=())
     planner.window_converted(0.0, 100.0, 4)
     assert planner.spent_ms == 100
 
 
 def test_a_slower_step_after_a_window_uses_up_the_budget() -> None:
-    planner = WindowPlanner(0.01, 4, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=4, every_step=False, due_ms=())
     for _ in range(10):
         planner.step_done(10, captured=False)
     planner.window_begun()
@@ -160,7 +164,7 @@ def test_a_slower_step_after_a_window_uses_up_the_budget() -> None:
 
 
 def test_a_step_delayed_by_something_else_does_not_use_up_the_budget() -> None:
-    planner = WindowPlanner(0.01, 4, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=4, every_step=False, due_ms=())
     for _ in range(10):
         planner.step_done(10, captured=False)
     planner.window_begun()
@@ -171,9 +175,9 @@ def test_a_step_delayed_by_something_else_does_not_use_up_the_budget() -> None:
 
 @pytest.mark.parametrize("written_ms", [0.0, 0.02, 0.04])
 def test_the_total_cost_of_recording_stays_within_the_budget(written_ms: float) -> None:
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
     planner.owe(60)  # a graph, a converter
-    begun = _run(planner, 20_000, 10, 5, 15, written_ms)
+    begun = _run(planner, steps=20_000, step_ms=10, stop_ms=5, convert_ms=15, written_ms=written_ms)
     assert len(begun) > 2
     spent_ms = planner.spent_ms + planner.recording_ms
     assert planner.spent_ms == pytest.approx(60 + 20 * len(begun))
@@ -183,8 +187,8 @@ def test_the_total_cost_of_recording_stays_within_the_budget(written_ms: float) 
 
 
 def test_a_longer_window_is_expected_to_cost_more_but_no_longer_conversion() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
-    begun = _run(planner, 4000, 10, 25, 25)
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
+    begun = _run(planner, steps=4000, step_ms=10, stop_ms=25, convert_ms=25)
     second, fourth = (0.01 * 10 * begun[number] for number in (1, 3))
     assert second == pytest.approx(2 * 50, rel=0.02), "as short as the first one"
     assert fourth == pytest.approx(3 * 50 + 25 / EARLY_NUM_STEPS * 10 + 25, rel=0.02)
@@ -194,7 +198,12 @@ def test_windows_still_begin_if_writing_steps_takes_the_whole_budget() -> None:
     all_of_it, nothing = (
         len(
             _run(
-                WindowPlanner(0.01, 10, every_step=False, due_ms=()), 20_000, 10, 5, 15, written_ms
+                WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=()),
+                steps=20_000,
+                step_ms=10,
+                stop_ms=5,
+                convert_ms=15,
+                written_ms=written_ms,
             )
         )
         for written_ms in (10.0, 0.0)
@@ -212,8 +221,15 @@ def test_windows_still_begin_if_writing_steps_takes_the_whole_budget() -> None:
 def test_no_window_can_begin_during_a_rest(
     budget: float, step_ms: float, cost_ms: float, written_ms: float
 ) -> None:
-    planner = WindowPlanner(budget, 10, every_step=False, due_ms=())
-    _run(planner, 2000, step_ms, cost_ms, cost_ms, written_ms)
+    planner = WindowPlanner(overhead_budget=budget, window_steps=10, every_step=False, due_ms=())
+    _run(
+        planner,
+        steps=2000,
+        step_ms=step_ms,
+        stop_ms=cost_ms,
+        convert_ms=cost_ms,
+        written_ms=written_ms,
+    )
     if planner.steps_to_capture():
         return
     rest_ms = planner.rest_ms
@@ -226,7 +242,7 @@ def test_no_window_can_begin_during_a_rest(
 
 def _num_early(step_ms: float) -> int:
     """Steps of the first window: fewer where they are long."""
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
     for _ in range(EARLY_STEP):
         planner.step_done(step_ms, captured=False)
     return planner.steps_to_capture()
@@ -245,9 +261,11 @@ def test_the_reported_cost_is_within_the_budget(
 ) -> None:
     """By the formula of `strategy_profiles.analysis.capture_cost`, once the first window is paid
     for."""
-    planner = WindowPlanner(budget, 10, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=budget, window_steps=10, every_step=False, due_ms=())
     num_early = _num_early(step_ms)
-    begun = _run(planner, 5000, step_ms, stop_ms, convert_ms, slower=slower)
+    begun = _run(
+        planner, steps=5000, step_ms=step_ms, stop_ms=stop_ms, convert_ms=convert_ms, slower=slower
+    )
     num_short = min(len(begun) - 1, FEWEST_LATER_STEPS // EARLY_NUM_STEPS)
     num_captured = num_early + EARLY_NUM_STEPS * num_short + 10 * (len(begun) - 1 - num_short)
     between = len(begun) * (stop_ms + convert_ms)
@@ -258,21 +276,21 @@ def test_the_reported_cost_is_within_the_budget(
 
 
 def test_a_new_segment_gets_an_early_window_of_its_own() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
-    _run(planner, 20, 10, 50, 50)
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
+    _run(planner, steps=20, step_ms=10, stop_ms=50, convert_ms=50)
     planner.open_segment()
-    assert _run(planner, 20, 10, 50, 50) == [EARLY_STEP]
+    assert _run(planner, steps=20, step_ms=10, stop_ms=50, convert_ms=50) == [EARLY_STEP]
 
 
 def test_the_first_window_is_shorter_still_if_a_step_takes_seconds() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
     planner.step_done(60_000, captured=False)
     planner.step_done(5_000, captured=False)
     assert 1 <= planner.steps_to_capture() < FEWEST_EARLY_STEPS
 
 
 def test_the_first_window_has_the_fewest_steps_if_steps_are_long() -> None:
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
     planner.step_done(5_000, captured=False)
     planner.step_done(400, captured=False)
     assert planner.steps_to_capture() == FEWEST_EARLY_STEPS
@@ -282,7 +300,7 @@ def test_the_first_window_has_the_fewest_steps_if_steps_are_long() -> None:
 def test_background_work_waits_for_the_first_window_if_steps_are_short(
     step_ms: float, waits: bool
 ) -> None:
-    planner = WindowPlanner(0.01, 10, every_step=False, due_ms=())
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False, due_ms=())
     planner.step_done(5000, captured=False)
     assert planner.is_first_view_near
     planner.step_done(step_ms, captured=False)
@@ -300,11 +318,11 @@ def test_background_work_waits_for_the_first_window_if_steps_are_short(
 
 def test_a_run_of_half_a_minute_has_windows_all_along() -> None:
     """Its first window costs more than its whole budget."""
-    planner = WindowPlanner(0.01, 10, every_step=False)
-    begun = _run(planner, 320, 100, 200, 200)
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False)
+    begun = _run(planner, steps=320, step_ms=100, stop_ms=200, convert_ms=200)
     assert [round(step * 0.1) for step in begun[1:]] == [3, 10, 30]
 
 
 def test_a_smaller_budget_has_fewer_windows_in_the_same_time() -> None:
-    planner = WindowPlanner(0.002, 10, every_step=False)
-    assert len(_run(planner, 320, 100, 200, 200)) == 2
+    planner = WindowPlanner(overhead_budget=0.002, window_steps=10, every_step=False)
+    assert len(_run(planner, steps=320, step_ms=100, stop_ms=200, convert_ms=200)) == 2

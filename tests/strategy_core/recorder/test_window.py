@@ -52,7 +52,7 @@ def test_a_window_stops_when_the_runtime_is_free_and_is_written_later(
 ) -> None:
     from strategy_core.recorder.window import Window
 
-    window = Window(0, 0, 2, 1, tmp_path)
+    window = Window(number=0, segment=0, first_step=2, num_steps=1, scratch=tmp_path)
     window.start()
     window.stop()
     assert runtime == [], "it asks until the runtime has no session"
@@ -73,7 +73,7 @@ def test_a_window_is_written_at_once_if_the_runtime_never_says_that_it_is_free(
 
     runtime[:] = [True] * 1_000_000
     PretendedSession.may_write.set()
-    window = Window(0, 0, 2, 1, tmp_path)
+    window = Window(number=0, segment=0, first_step=2, num_steps=1, scratch=tmp_path)
     window.start()
     window.stop()
     assert window.is_written
@@ -117,7 +117,7 @@ def test_a_window_on_gpus_begins_and_ends_when_no_device_has_work_left(
     monkeypatch.setattr(
         module.tf.test.experimental, "sync_devices", lambda: waits.append(bool(runtime))
     )
-    window = module.Window(0, 0, 2, 1, tmp_path)
+    window = module.Window(number=0, segment=0, first_step=2, num_steps=1, scratch=tmp_path)
     window.drains = drains
     window.start()
     before_ns = window.drained_ns

@@ -35,16 +35,16 @@ def unchanged() -> tuple[list[float], state.State]:
 
 
 @pytest.mark.long(keep=2)
-@pytest.mark.parametrize("what", THERE_AND_BACK)
+@pytest.mark.parametrize("changed", THERE_AND_BACK)
 def test_changing_there_and_back_twice_trains_the_same(
-    what: str, unchanged: tuple[list[float], state.State]
+    changed: str, unchanged: tuple[list[float], state.State]
 ) -> None:
     from tests.strategy_core.in_memory import opened, run_steps
 
     expected_losses, expected_state = unchanged
     training, recorder = opened(**START)
     first = training._current
-    for changes in 2 * THERE_AND_BACK[what]:
+    for changes in 2 * THERE_AND_BACK[changed]:
         run_steps(training, 2)
         training.reconfigure(training.spec.with_changes(changes))
     run_steps(training, 2)

@@ -60,18 +60,21 @@ def test_a_second_index_counts_as_much_as_the_first_as_with_pip() -> None:
     assert variables == {"UV_INDEX": "https://a https://b"}
 
 
-def test_what_is_switched_off_in_pip_is_not_switched_on_in_uv() -> None:
+def test_a_setting_that_pip_has_off_is_not_switched_on_in_uv() -> None:
     assert install.for_uv({"no-index": "true", "no-cache-dir": "0"}, {}) == (["--no-index"], {})
 
 
-def test_the_certificates_that_pip_would_take_from_the_environment_are_uvs() -> None:
+def test_uv_uses_the_certificates_that_pip_takes_from_the_environment() -> None:
     environment = {"REQUESTS_CA_BUNDLE": "/ca.pem"}
-    assert install.for_uv({}, environment)[1] == {"SSL_CERT_FILE": "/ca.pem"}
-    assert install.for_uv({}, environment | {"SSL_CERT_FILE": "/own.pem"})[1] == {}
+    _, variables = install.for_uv({}, environment)
+    assert variables == {"SSL_CERT_FILE": "/ca.pem"}
+    _, variables = install.for_uv({}, environment | {"SSL_CERT_FILE": "/own.pem"})
+    assert variables == {}
 
 
 def test_settings_of_uv_itself_count_more_than_those_of_pip() -> None:
-    assert install.for_uv({"index-url": "https://a"}, {"UV_DEFAULT_INDEX": "https://b"})[1] == {}
+    _, variables = install.for_uv({"index-url": "https://a"}, {"UV_DEFAULT_INDEX": "https://b"})
+    assert variables == {}
 
 
 def test_pip_s_variables_count_more_than_its_files(

@@ -131,11 +131,11 @@ def test_the_end_of_a_fit_step_waits_for_its_ops(of_fit: Replays) -> None:
 def test_with_input_for_free_the_python_of_taking_a_batch_stays(of_two_calls: Replays) -> None:
     prediction = predict(of_two_calls, [InputFree(recovered=0.0)])
     assert prediction.replay_error == pytest.approx(0.0, abs=1e-9)
-    assert prediction.predicted_ms == pytest.approx(36 - 20)
+    assert prediction.predicted_ms == pytest.approx(36 - 2 * 10)
 
 
 def test_the_next_batch_of_a_step_is_taken_once_the_call_has_returned(
     of_two_calls: Replays,
 ) -> None:
     prediction = predict(of_two_calls, [Faster("compute", np.inf)])
-    assert prediction.predicted_ms == pytest.approx(36 - 10)
+    assert prediction.predicted_ms == pytest.approx(36 - 2 * 5)

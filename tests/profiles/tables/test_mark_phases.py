@@ -14,6 +14,7 @@ from strategy_profiles.tables.mark_phases import between_marks, fill_step, split
 from tests.event_records import event_of
 
 MS = 1_000_000
+"""A split step is a row a replica: compute, delay, wait, transfer, input and idle, in ms."""
 
 
 def step(**fields: Any) -> StepDone:

@@ -99,9 +99,9 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_request_is_one_line_and_makes_no_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
 ) -> None:
-    arguments, said = WRONG[what]
+    arguments, said = WRONG[case]
     run = tmp_path / "run"
     assert main(["run", *arguments, "-o", str(run)]) == 2
     error = capsys.readouterr().err

@@ -61,7 +61,7 @@ def test_a_table_that_decompresses_beyond_memory_is_refused(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["large.csv", "large.tfrecord"])
-def test_a_text_file_larger_than_memory_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_file_that_takes_more_than_memory_is_refused(name: str, tmp_path: Path) -> None:
     with (tmp_path / name).open("wb") as file:
         file.truncate(20 << 30)
     assert "takes 85.9 GB in memory" in refused(tmp_path / name)

@@ -76,9 +76,9 @@ def source(
 ) -> EventSource:
     """The event file of one writer."""
     lines = "\n".join(json.dumps(usual(record)) for record in records)
-    found = source_of(file, worker, generation, [lines.encode()])
-    assert not found.left_out, found.left_out
-    return found
+    decoded = source_of(file, worker, generation, [lines.encode()])
+    assert not decoded.left_out, decoded.left_out
+    return decoded
 
 
 def read_records(path: Path) -> list[Record]:

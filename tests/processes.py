@@ -23,8 +23,8 @@ def command_of(process: psutil.Process) -> list[str]:
 
 def children_of(pid: int | None = None, *, command: str = "") -> list[psutil.Process]:
     """Living children of a process (None: this one) whose command has this."""
-    found = psutil.Process(pid).children()
-    return [c for c in found if is_living(c.pid) and command in " ".join(command_of(c))]
+    running = psutil.Process(pid).children()
+    return [c for c in running if is_living(c.pid) and command in " ".join(command_of(c))]
 
 
 def all_below(pid: int | None = None) -> list[psutil.Process]:

@@ -166,11 +166,11 @@ def test_workflows_and_contributors_call_make_targets_that_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     workflow = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text("utf-8")
     steps = workflow + (REPOSITORY / ".ci" / "run").read_text("utf-8")
-    asked = set(re.findall(r"\bmake ([a-z-]+)", steps))
+    named_targets = set(re.findall(r"\bmake ([a-z-]+)", steps))
     for page in TEXTS:
-        asked |= set(re.findall(r"`make ([a-z-]+)", page.read_text("utf-8")))
-    assert asked >= {"docs", "test-nightly", "reference", "test"}, asked
-    assert asked <= targets
+        named_targets |= set(re.findall(r"`make ([a-z-]+)", page.read_text("utf-8")))
+    assert named_targets >= {"docs", "test-nightly", "reference", "test"}, named_targets
+    assert named_targets <= targets
     assert "run: .ci/run" in workflow
 
 

@@ -30,12 +30,12 @@ PROVED: list[str] = []
 @pytest.fixture(scope="module", autouse=True)
 def gpus(request: pytest.FixtureRequest) -> Iterator[list[PhysicalDevice]]:
     inventory = probe()
-    found = [device for device in inventory.physical if device.kind == "GPU"]
-    if not found:
+    gpu_devices = [device for device in inventory.physical if device.kind == "GPU"]
+    if not gpu_devices:
         why = inventory.why_no_gpu or "it gives no reason"
         pytest.exit(f"make test-gpu needs a GPU that TensorFlow can use; TensorFlow: {why}", 1)
-    yield found
-    names = ", ".join(device.description or device.name for device in found)
+    yield gpu_devices
+    names = ", ".join(device.description or device.name for device in gpu_devices)
     terminal = request.config.pluginmanager.get_plugin("terminalreporter")
     for line in PROVED:
         terminal.write_line(f"proved on {names}: {line}")

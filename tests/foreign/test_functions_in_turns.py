@@ -19,8 +19,8 @@ def gan(programs: Runner) -> Ran:
     return programs.traced_as_alone("functions_in_turns", "gan")
 
 
-def steps_by_segment(found: Ran) -> list[int]:
-    return list(Counter(step["segment"] for step in found.of_kind("step")).values())
+def steps_by_segment(ran: Ran) -> list[int]:
+    return list(Counter(step["segment"] for step in ran.of_kind("step")).values())
 
 
 def test_a_round_of_both_is_a_step_from_the_second_on(gan: Ran) -> None:

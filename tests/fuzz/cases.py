@@ -57,10 +57,10 @@ class Fault:
     number: int
     what: str
     """What was done to the input."""
-    told: str
+    at_fault: str
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.number} ({self.what}): {self.told}"
+        return f"{self.kind} {self.number} ({self.what}): {self.at_fault}"
 
 
 @dataclass(frozen=True)
@@ -428,16 +428,16 @@ def damage_spec(folder: Path, chance: random.Random) -> str:
     return what
 
 
-def _changed(asked: Any, got: Any, path: str = "") -> Iterator[str]:
-    """Values of a spec that are not those that were asked."""
-    if isinstance(asked, dict) and isinstance(got, dict):
-        for key, value in asked.items():
+def _changed(wanted: Any, got: Any, path: str = "") -> Iterator[str]:
+    """Values of a spec that are not those that were wanted."""
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        for key, value in wanted.items():
             yield from _changed(value, got.get(key), f"{path}.{key}")
-    elif isinstance(asked, list) and isinstance(got, list) and len(asked) == len(got):
-        for at, (one, other) in enumerate(zip(asked, got, strict=True)):
+    elif isinstance(wanted, list) and isinstance(got, list) and len(wanted) == len(got):
+        for at, (one, other) in enumerate(zip(wanted, got, strict=True)):
             yield from _changed(one, other, f"{path}[{at}]")
-    elif isinstance(asked, bool) != isinstance(got, bool) or asked != got:
-        yield f"{path}: {str(asked)[:60]!r} became {str(got)[:60]!r}"
+    elif isinstance(wanted, bool) != isinstance(got, bool) or wanted != got:
+        yield f"{path}: {str(wanted)[:60]!r} became {str(got)[:60]!r}"
 
 
 # ---- arguments

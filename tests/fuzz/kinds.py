@@ -32,14 +32,14 @@ def try_case(kind: str, number: int, seed: int) -> Fault | None:
                 warnings.simplefilter("ignore")
                 KINDS[kind](Path(folder), chance)
         except CaseError as error:
-            what, told = error.what, _where_and_what(error.error)
+            what, at_fault = error.what, _where_and_what(error.error)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            told = _where_and_what(error)
+            at_fault = _where_and_what(error)
         else:
             return None
-    return Fault(kind, number, what, told)
+    return Fault(kind, number, what, at_fault)
 
 
 def _where_and_what(error: BaseException) -> str:

@@ -74,9 +74,11 @@ def test_a_case_depends_on_its_seed_and_number_alone(kind: str, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_another_number_without_a_note_is_a_fault() -> None:
-    def answer(value: float | None, *notes: str, told: str = "") -> Answer:
+    def answer(value: float | None, *notes: str, status_message: str = "") -> Answer:
         segments = [{"steps": {"median": value}}]
-        return Answer({"status_message": told, "segments": segments}, frozenset(notes), {})
+        return Answer(
+            {"status_message": status_message, "segments": segments}, frozenset(notes), {}
+        )
 
     sound = answer(17.0)
     for after in (
@@ -86,5 +88,9 @@ def test_another_number_without_a_note_is_a_fault() -> None:
     ):
         with pytest.raises(SilentError):
             judge(sound, after)
-    for after in (sound, answer(18.0, "a line was left out"), answer(18.0, told="It was cut off.")):
+    for after in (
+        sound,
+        answer(18.0, "a line was left out"),
+        answer(18.0, status_message="It was cut off."),
+    ):
         judge(sound, after)

@@ -25,9 +25,11 @@ def write_stand_ins(folder: Path) -> None:
     """Write a wheel for every installed package but the lab."""
     folders = [path for path in sys.path if path.endswith("-packages")]
     pth = {"packages_of_the_tests.pth": "".join(f"{path}\n" for path in folders)}
-    found = {canonicalize_name(each.metadata["Name"]): each for each in distributions(path=folders)}
-    found.pop(OWN, None)
-    for name, package in found.items():
+    by_name = {
+        canonicalize_name(each.metadata["Name"]): each for each in distributions(path=folders)
+    }
+    by_name.pop(OWN, None)
+    for name, package in by_name.items():
         _write(folder, package, pth if name == "tensorflow" else {})
 
 

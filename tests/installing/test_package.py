@@ -81,8 +81,8 @@ def test_a_tree_without_git_has_the_version_of_the_project_file(source: Path) ->
 def test_an_installed_lab_knows_its_version_and_examines_itself(
     installed: Path, empty: Path
 ) -> None:
-    told = subprocess.run([installed, "--version"], cwd=empty, check=True, capture_output=True)
-    assert told.stdout.decode() == f"strategy-lab {VERSION}\n"
+    printed = subprocess.run([installed, "--version"], cwd=empty, check=True, capture_output=True)
+    assert printed.stdout.decode() == f"strategy-lab {VERSION}\n"
     doctor = [installed, "doctor", "--json"]
     done = subprocess.run(doctor, cwd=empty, check=False, capture_output=True)
     document = json.loads(done.stdout)

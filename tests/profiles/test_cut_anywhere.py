@@ -47,10 +47,15 @@ def test_events_cut_at_every_byte_of_three_records(whole: Path, cut: Path) -> No
     for keep in range(middle, middle + 900):
         kept = data[:keep]
         (cut / EVENTS).write_bytes(kept)
-        found = {source.file: source for source in strategy_profiles.load(cut).sources}[EVENTS]
+        event_source = {source.file: source for source in strategy_profiles.load(cut).sources}[
+            EVENTS
+        ]
         # A record is whole once its closing brace is there, with or without its newline.
         num_whole = kept.count(b"}\n") + (kept.endswith(b"}") and _is_json(kept))
-        assert len(found.events) + len(found.steps) + len(found.memory) == num_whole
+        assert (
+            len(event_source.events) + len(event_source.steps) + len(event_source.memory)
+            == num_whole
+        )
 
 
 @SETTINGS

@@ -17,7 +17,7 @@ BEFORE_NS = 2_000_000_000
 """What the process did before its first step."""
 
 
-def place(
+def stack_place(
     doing: str, line: int, text: str = "", *, within: str = "", call: str = "", function: str = ""
 ) -> StackPlace:
     """A place at a line of the program."""
@@ -26,7 +26,7 @@ def place(
     return StackPlace(doing, within, call, frames)
 
 
-STEP = place("function", 14, "train_step(batch)")
+STEP = stack_place("function", 14, "train_step(batch)")
 BUILDING = StackPlace("call", "", "Model.build", [StackFrame(FILE, 5, "<module>", "build()")])
 
 

@@ -57,9 +57,9 @@ def main() -> int:
     for file, num_cores in FILES.items():
         if arguments.only and Path(file).name not in arguments.only:
             continue
-        found, ending = run_file(arguments.source, file, num_cores)
-        outcomes[file] = found
-        rows.append((Path(file).name, counts(found), ending))
+        result_of_test, ending = run_file(arguments.source, file, num_cores)
+        outcomes[file] = result_of_test
+        rows.append((Path(file).name, counts(result_of_test), ending))
         print(_row(*rows[-1]), flush=True)
     total = sum((row[1] for row in rows), Counter())
     print(_row("together", total, ""))

@@ -176,8 +176,8 @@ def test_long_names_of_devices_keep_their_numbers_and_no_text_is_cut_off(
     page.add_init_script(NOTE_TEXTS)
     page.goto(film.as_uri())
     expect(page.locator(".caption")).not_to_be_empty()
-    shown = page.evaluate("shown()")
-    names = [text for text in shown if ".example" in text]
+    in_film = page.evaluate("shown()")
+    names = [text for text in in_film if ".example" in text]
     assert [name[-6:] for name in names] == [" CPU:0", " CPU:1"] * 2
     assert all(name.startswith("…") for name in names)
     assert page.evaluate("below()") == []

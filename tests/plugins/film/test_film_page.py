@@ -35,9 +35,9 @@ def in_address(page: AppTest, name: str) -> str:
 def test_a_step_that_the_run_cannot_show_is_named_with_the_one_shown(runs: Path, step: str) -> None:
     page = open_page("film", runs, run="one", step=step)
     (said,) = warnings(page)
-    shown = in_address(page, "step")
-    assert int(shown) in CAPTURED
-    assert said == f"This run has no captured step {step}. The film is of step {shown}."
+    shown_step = in_address(page, "step")
+    assert int(shown_step) in CAPTURED
+    assert said == f"This run has no captured step {step}. The film is of step {shown_step}."
 
 
 def test_a_step_that_was_captured_is_shown_without_a_word(runs: Path) -> None:

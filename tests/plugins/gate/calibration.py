@@ -56,7 +56,7 @@ class Rates:
     trials: int
     alarms: int
     """Any check beyond."""
-    found: int
+    num_found: int
     """The step beyond."""
     undecided: int
     num_runs: float
@@ -157,7 +157,7 @@ def _made_up(log: float, own: Floats, position: int) -> GatedRun:
 def _print_rates(name: str, sides: Sides, trials: int, seed: int) -> None:
     for slower in SLOWDOWNS:
         got = rates(sides, slower, trials, seed)
-        rate = share(got.found if slower else got.alarms, trials)
+        rate = share(got.num_found if slower else got.alarms, trials)
         what = f"{slower:.0%} slower, found" if slower else "equal, false alarms"
         print(
             f"{name:24} {what:22} {rate:26} undecided {got.undecided / trials:6.1%}, "

@@ -34,8 +34,8 @@ def record(folder: Path, minutes: float, most: int = 10_000) -> None:
 def blocks(folder: Path) -> list[Block]:
     """Every block whose runs have all finished, in order."""
     numbers = sorted(path.name[:4] for path in folder.glob("[0-9]*-done"))
-    found = (_block(folder, number) for number in numbers)
-    return [block for block in found if block is not None]
+    read = (_block(folder, number) for number in numbers)
+    return [block for block in read if block is not None]
 
 
 def _record_block(folder: Path, number: int, launcher: Launcher) -> None:

@@ -12,7 +12,7 @@ def test_a_slowdown_far_beyond_the_noise_is_found_and_none_is_no_alarm() -> None
     sides = made_up(NOISES["noise within runs only"])
     equal, slower = rates(sides, 0.0, 15, 0), rates(sides, 0.10, 15, 0)
     assert (equal.alarms, equal.undecided) == (0, 0)
-    assert (slower.found, slower.num_runs) == (15, 6.0)
+    assert (slower.num_found, slower.num_runs) == (15, 6.0)
 
 
 def test_noise_makes_the_gate_ask_for_more_runs() -> None:

@@ -49,13 +49,13 @@ def decoded(
     texts = InlineTexts(1 << 62)
     shapes = Shapes(WANTED, ("tf_op", "name") if reads_texts else ())
     decoder = EventDecoder(WANTED, KINDS.find, shapes, texts if reads_texts else None)
-    found = decoder.read(buffer, ends - lengths, ends)
+    columns = decoder.read(buffer, ends - lengths, ends)
     known = texts.by_number()
     stats = {
         name: [known.get(value, value) for value in column.tolist()]
-        for name, column in found.stats.items()
+        for name, column in columns.stats.items()
     }
-    return found, stats
+    return columns, stats
 
 
 @pytest.mark.parametrize("reads_texts", [False, True])

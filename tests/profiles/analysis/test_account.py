@@ -19,16 +19,16 @@ from strategy_profiles.run.event_log import EventLog, read_events
 from strategy_profiles.run.events import StacksSampled
 from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
-from tests.synthetic.stacks import place
+from tests.synthetic.stacks import stack_place
 
 STEPS = 120
 EPOCHS = [19 + 20 * number for number in range(5)]
-ITERATOR = place("epoch-start", 12, "for batch in data:", call="DistributedDataset.__iter__")
-FREED = place("python", 12, "for batch in data:")
-VALIDATION = place("function", 40, "model.fit(data)", within="validation")
-SAVING = place("call", 40, "model.fit(data)", within="callback", call="ModelCheckpoint")
-OWN = place("python", 30, "augment(batch)", function="main")
-EAGER = place("op", 31, "norms.append(tf.norm(v))", call="norm_v2")
+ITERATOR = stack_place("epoch-start", 12, "for batch in data:", call="DistributedDataset.__iter__")
+FREED = stack_place("python", 12, "for batch in data:")
+VALIDATION = stack_place("function", 40, "model.fit(data)", within="validation")
+SAVING = stack_place("call", 40, "model.fit(data)", within="callback", call="ModelCheckpoint")
+OWN = stack_place("python", 30, "augment(batch)", function="main")
+EAGER = stack_place("op", 31, "norms.append(tf.norm(v))", call="norm_v2")
 
 
 def _run(folder: Path, **options: Any) -> strategy_profiles.Profile:
@@ -89,7 +89,7 @@ def test_of_two_segments_in_one_loop_each_has_its_own_time(tmp_path: Path) -> No
 def test_tracing_that_comes_back_with_each_validation_is_a_finding_of_its_own(
     tmp_path: Path,
 ) -> None:
-    again = place("tracing", 40, "model.fit(data)", within="validation")
+    again = stack_place("tracing", 40, "model.fit(data)", within="validation")
     gaps = [*_after_epochs(400.0, again), *_after_epochs(100.0, VALIDATION)]
     profile = _run(tmp_path, gaps=gaps)
     assert _account(profile).row("loop/between/tracing").total_ms == pytest.approx(2000.0, rel=0.03)
@@ -100,7 +100,7 @@ def test_tracing_that_comes_back_with_each_validation_is_a_finding_of_its_own(
 
 
 def test_a_test_function_that_is_traced_once_is_no_fault(tmp_path: Path) -> None:
-    once = place("tracing", 40, "model.fit(data)", within="validation")
+    once = stack_place("tracing", 40, "model.fit(data)", within="validation")
     all_findings = findings(
         gather_facts(profile := _run(tmp_path, gaps=[(19, 900.0, once)]), profile.segments[0])
     )
@@ -199,7 +199,7 @@ def test_the_largest_row_is_the_first_finding_and_the_headline(
 
 
 def test_loops_of_the_programs_own_that_validate_are_validation(tmp_path: Path) -> None:
-    where = place("function", 50, "loss = loss_of(batch)", function="evaluate")
+    where = stack_place("function", 50, "loss = loss_of(batch)", function="evaluate")
     assert _first(_run(tmp_path, gaps=_after_epochs(900.0, where))).key == "validation"
 
 
@@ -313,7 +313,7 @@ def test_a_wait_for_the_first_batch_of_epochs_has_the_line_that_shuffles(
 
 def test_a_line_of_fit_that_names_its_validation_data_is_no_validation(tmp_path: Path) -> None:
     text = "model.fit(train, validation_data=val)"
-    freed = place("epoch-start", 40, text, call="TensorFlowTrainer.fit")
+    freed = stack_place("epoch-start", 40, text, call="TensorFlowTrainer.fit")
     time_account = _account(_run(tmp_path, gaps=_after_epochs(400.0, freed)))
     assert time_account.row("loop/between/validation") is None
     assert time_account.row("loop/between/epoch-start") is not None
@@ -323,7 +323,7 @@ def test_a_line_that_keeps_pythons_lock_has_the_time_without_samples_if_it_was_s
     tmp_path: Path,
 ) -> None:
     """A sample is taken when the line lets the lock go: it counts for the time before it."""
-    svd = place("call", 21, "np.linalg.svd(w)", within="callback", call="Spectrum")
+    svd = stack_place("call", 21, "np.linalg.svd(w)", within="callback", call="Spectrum")
     gaps = [(step, 900.0, svd) for step in range(19, 119, 4)]
     run = write_run(tmp_path / "run", replicas=2, steps=STEPS, windows=1, gaps=gaps)
     (sampled,) = read_records(stacks := run / "worker-0-0/stacks.jsonl")

@@ -35,7 +35,7 @@ from strategy_profiles.run.events import FETCHED_EACH, IMPORTED, IN_TURNS, WHOLE
 from strategy_profiles.spec.run_spec import RunSpec
 from tests.replaced import replace
 from tests.synthetic import write_run
-from tests.synthetic.stacks import place
+from tests.synthetic.stacks import stack_place
 
 EAGER = Path(__file__).parents[2] / "data/eager_step"
 """A real program: two replicas, a custom loop without a tf.function."""
@@ -54,18 +54,18 @@ def after_epochs(where: StackPlace) -> dict[str, Any]:
 
 
 ILL: dict[str, dict[str, Any]] = {
-    "between-steps": after_epochs(place("python", 30, "augment(batch)")),
-    "callback": after_epochs(place("call", 40, "fit()", within="callback", call="Heavy")),
-    "checkpoint": after_epochs(place("call", 40, "manager.save()", within="checkpoint")),
+    "between-steps": after_epochs(stack_place("python", 30, "augment(batch)")),
+    "callback": after_epochs(stack_place("call", 40, "fit()", within="callback", call="Heavy")),
+    "checkpoint": after_epochs(stack_place("call", 40, "manager.save()", within="checkpoint")),
     "communication-exposed": {"transfer_ms": 12.0},
-    "epoch-start": after_epochs(place("epoch-start", 12, "for batch in data:")),
+    "epoch-start": after_epochs(stack_place("epoch-start", 12, "for batch in data:")),
     "failure": {"ending": "failed"},
-    "host-read": after_epochs(place("host-read", 31, "loss.numpy()", call="numpy")),
+    "host-read": after_epochs(stack_place("host-read", 31, "loss.numpy()", call="numpy")),
     "launch-bound": cause("launch", "", 9.0, replica=0, device=GPU, count=2400)
     | {"device_kind": "GPU"},
-    "logging": after_epochs(place("logging", 32, "tf.summary.histogram(w)")),
-    "prediction": after_epochs(place("function", 40, "model.predict(x)", within="predict")),
-    "validation": after_epochs(place("function", 40, "fit()", within="validation")),
+    "logging": after_epochs(stack_place("logging", 32, "tf.summary.histogram(w)")),
+    "prediction": after_epochs(stack_place("function", 40, "model.predict(x)", within="predict")),
+    "validation": after_epochs(stack_place("function", 40, "fit()", within="validation")),
     "costly-capture": {"steps": 60},
     "recompiling": cause("compiling", "step", 40.0),
     "debugging-ops": cause("debugging-op", "PrintV2", 9.0, device=DEVICE),
@@ -451,7 +451,7 @@ def test_a_program_of_others_packs_by_one_call(
 def test_an_iterator_for_each_step_is_made_once_before_the_loop(
     every: int, is_each: bool, tmp_path: Path
 ) -> None:
-    line = place("epoch-start", 9, "step(next(iter(data)))")
+    line = stack_place("epoch-start", 9, "step(next(iter(data)))")
     gaps = [(step, 20.0 * every, line) for step in range(0, 100, every)]
     facts = facts_of(write_run(tmp_path / "run", replicas=2, steps=100, gaps=gaps))
     advice = advice_by_key(facts)["epoch-start"].advice
@@ -473,7 +473,7 @@ def test_an_iterator_for_each_step_is_made_once_before_the_loop(
 def test_fit_for_one_epoch_that_is_called_again_and_again_is_to_be_called_once(
     line: str, is_once: bool, tmp_path: Path
 ) -> None:
-    again = place("epoch-start", 9, line, call="TensorFlowTrainer.fit")
+    again = stack_place("epoch-start", 9, line, call="TensorFlowTrainer.fit")
     gaps = [(step, 400.0, again) for step in range(9, 100, 10)]
     facts = facts_of(write_run(tmp_path / "run", replicas=2, steps=100, gaps=gaps))
     advice = advice_by_key(facts)["epoch-start"].advice

@@ -29,8 +29,8 @@ def change(
 ) -> str | None:
     recorded = tuple(SourceLine("/p/train.py", n, text) for n, text in enumerate(lines, 1))
     facts: Any = SimpleNamespace(lines=recorded, segment=SimpleNamespace(num_replicas=replicas))
-    found = changed_line(facts, Finding(key, 0, "", advice, None, evidence))
-    return None if found is None else found.after
+    line = changed_line(facts, Finding(key, 0, "", advice, None, evidence))
+    return None if line is None else line.after
 
 
 @pytest.mark.parametrize(

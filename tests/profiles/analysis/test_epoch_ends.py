@@ -62,16 +62,16 @@ def test_the_summary_has_the_ends_or_why_there_are_none(tmp_path: Path) -> None:
     assert "one of the callbacks" in summaries[1]["callbacks_ms_reason"]
 
 
-def test_the_timeline_has_them_between_its_steps(tmp_path: Path) -> None:
+def test_the_timeline_has_ends_of_epochs_between_its_steps(tmp_path: Path) -> None:
     ends = [{"step": 19, "wall_ms": 500.0, "validation_ms": 400.0}, {"step": 39, "wall_ms": 50.0}]
     run = write_run(tmp_path / "run", replicas=2, steps=STEPS, windows=3, epoch_ends=ends)
     profile = strategy_profiles.load(run)
     timeline = lay_out(profile)
-    found = epoch_ends_of(profile, timeline)
-    assert [each["text"] for each in found] == [
+    drawn_ends = epoch_ends_of(profile, timeline)
+    assert [each["text"] for each in drawn_ends] == [
         "end of an epoch, 500 ms, most of it validation",
         "end of an epoch, 50.0 ms",
     ]
     ended = profile.table("steps")["start_ns"].to_numpy() - timeline.origin_ns
-    assert np.abs(found[0]["start"] - ended[20]) < 1e5
-    assert found[0]["end"] - found[0]["start"] == 500_000_000
+    assert np.abs(drawn_ends[0]["start"] - ended[20]) < 1e5
+    assert drawn_ends[0]["end"] - found[0]["start"] == 500_000_000

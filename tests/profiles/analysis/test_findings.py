@@ -35,7 +35,7 @@ from strategy_profiles.run.events import EXIT_CODE
 from tests.event_records import read_records, write_records
 from tests.replaced import replace
 from tests.synthetic import write_run
-from tests.synthetic.stacks import place
+from tests.synthetic.stacks import stack_place
 
 
 def findings_of_run(folder: Path, **options: Any) -> dict[str, Finding]:
@@ -311,7 +311,9 @@ def test_an_exit_code_of_the_program_is_its_failure_only_if_it_did_no_step(
 
 
 def test_each_callback_costs_its_own_row(tmp_path: Path) -> None:
-    rows = {name: place("call", 40, "fit()", within="callback", call=name) for name in ("", "A")}
+    rows = {
+        name: stack_place("call", 40, "fit()", within="callback", call=name) for name in ("", "A")
+    }
     gaps = [(step, ms, rows[name]) for name, ms, step in (("", 90.0, 9), ("A", 400.0, 19))]
     gaps = [(start + step, ms, row) for start in range(0, 280, 20) for step, ms, row in gaps]
     run = write_run(tmp_path / "run", replicas=2, steps=300, gaps=sorted(gaps, key=lambda g: g[0]))

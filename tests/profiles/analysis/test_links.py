@@ -99,8 +99,8 @@ def links_of(run: Path) -> Links:
     return links(profile, profile.segments[0])
 
 
-def by_pair(found: Links) -> dict[tuple[int, int], Link]:
-    return {(link.from_worker, link.to_worker): link for link in found.links}
+def by_pair(run_links: Links) -> dict[tuple[int, int], Link]:
+    return {(link.from_worker, link.to_worker): link for link in run_links.links}
 
 
 def test_bytes_per_step_are_the_growth_between_the_first_and_the_last_count(run: Path) -> None:

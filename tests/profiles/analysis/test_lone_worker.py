@@ -15,9 +15,9 @@ from strategy_profiles.run.event_parts import StackPlace
 from strategy_profiles.run.events import StacksSampled
 from tests.synthetic import stacks as synthetic
 from tests.synthetic import write_run
-from tests.synthetic.stacks import place
+from tests.synthetic.stacks import stack_place
 
-JOIN = place("op", 14, "coordinator.join()")
+JOIN = stack_place("op", 14, "coordinator.join()")
 
 
 def findings_of_run(
@@ -33,7 +33,7 @@ def findings_of_run(
         return written(place=place, places=places, **more)
 
     monkeypatch.setattr(synthetic, "StacksSampled", with_busy)
-    gap = (5, 10.0, place("python", 30))
+    gap = (5, 10.0, stack_place("python", 30))
     profile = strategy_profiles.load(write_run(folder / "run", steps=200, gaps=[gap]))
     return {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
 

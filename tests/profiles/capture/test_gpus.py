@@ -146,13 +146,13 @@ def test_a_gpu_that_idles_until_a_launch_says_so() -> None:
     tables = _tables(cards)
     (row, *_) = tables["replica_steps"]
     assert row["idle_ms"] == pytest.approx(cards.truth()[0][0]["idle"], rel=0.01)
-    found = [cause for cause in tables["causes"] if cause["kind"] == "launch"]
-    assert [(cause["step"], cause["replica"]) for cause in found] == [
+    launch_causes = [cause for cause in tables["causes"] if cause["kind"] == "launch"]
+    assert [(cause["step"], cause["replica"]) for cause in launch_causes] == [
         (step, replica) for replica in range(2) for step in range(4)
     ]
-    assert {cause["count"] for cause in found} == {7}
+    assert {cause["count"] for cause in launch_causes} == {7}
     # Beside it, each step begins with what passes until its first launch.
-    assert {round(cause["held_ms"]) for cause in found} == {30}
+    assert {round(cause["held_ms"]) for cause in launch_causes} == {30}
     assert [cause for cause in tables["causes"] if cause["kind"] == "between-ops"] == []
 
 

@@ -22,8 +22,8 @@ def _buffer(parts: list[bytes]) -> tuple[wire.Bytes, wire.Ints, wire.Ints]:
 @given(st.lists(numbers, min_size=1, max_size=30))
 def test_varints_read_as_written(values: list[int]) -> None:
     buffer, begins, ends = _buffer([varint(value) for value in values])
-    found, after = wire.read_varints(buffer, begins)
-    assert found.tolist() == values
+    numbers, after = wire.read_varints(buffer, begins)
+    assert numbers.tolist() == values
     assert after.tolist() == ends.tolist()
 
 

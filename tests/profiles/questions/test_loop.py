@@ -14,7 +14,7 @@ from strategy_profiles.answers.html import as_html
 from strategy_profiles.examples import EXAMPLES, unpack
 from strategy_profiles.questions.loop import loop
 from tests.synthetic import HOSTILE, write_run
-from tests.synthetic.stacks import place
+from tests.synthetic.stacks import stack_place
 
 
 def loop_answer(run: Path) -> Answer:
@@ -24,7 +24,7 @@ def loop_answer(run: Path) -> Answer:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    slow = place("python", 40, "score(losses)")
+    slow = stack_place("python", 40, "score(losses)")
     return write_run(tmp_path / "run", steps=40, gaps=[(step, 30.0, slow) for step in range(5, 40)])
 
 
@@ -89,6 +89,6 @@ def test_a_run_without_a_step_says_nothing(tmp_path: Path) -> None:
 
 
 def test_text_of_the_program_stays_text_in_the_report(tmp_path: Path) -> None:
-    slow = place("python", 40, HOSTILE)
+    slow = stack_place("python", 40, HOSTILE)
     run = write_run(tmp_path / "run", steps=20, gaps=[(step, 30.0, slow) for step in range(5, 20)])
     assert "<script>" not in as_html(loop_answer(run))

@@ -44,7 +44,7 @@ def whole(profile: Profile) -> Timeline:
 
 def drawn(timeline: Timeline, steps: set[int] | None = None) -> Drawn:
     """What a view may show of the spans of some steps, without numbers of rows and names."""
-    found = set()
+    drawn_spans = set()
     for track in timeline.tracks:
         for row in track.rows:
             spans = np.arange(timeline.row_starts[row], timeline.row_starts[row + 1])
@@ -56,8 +56,8 @@ def drawn(timeline: Timeline, steps: set[int] | None = None) -> Drawn:
                     name, op = timeline.names[timeline.name[span]], timeline.ops[timeline.op[span]]
                     category = timeline.categories[timeline.category[span]]
                     where = track.worker, track.replica, track.device, row - track.first_row
-                    found.add((*where, *times, step, thread, name, op, category))
-    return found
+                    drawn_spans.add((*where, *times, step, thread, name, op, category))
+    return drawn_spans
 
 
 def check(

@@ -65,13 +65,13 @@ def test_the_rows_end_with_the_edited_schedule(opened: tuple[Profile, Timeline])
 @pytest.mark.run
 def test_the_rows_are_those_of_the_measured_step(opened: tuple[Profile, Timeline]) -> None:
     _, timeline = opened
-    found = _drawn(opened, Faster("compute", 2.0))
-    for drawn in found.tracks:
+    rows = _drawn(opened, Faster("compute", 2.0))
+    for drawn in rows.tracks:
         assert drawn.track is not None
         assert drawn.device == timeline.tracks[drawn.track].device
         assert drawn.num_rows <= timeline.tracks[drawn.track].num_rows
-    with_row = [span for span in found.spans if span.measured_row is not None]
-    assert len(with_row) > 0.9 * len(found.spans)
+    with_row = [span for span in rows.spans if span.measured_row is not None]
+    assert len(with_row) > 0.9 * len(rows.spans)
     by_row: dict[int, list[int]] = defaultdict(list)
     for row in range(timeline.num_rows):
         first, last = timeline.row_starts[row], timeline.row_starts[row + 1]

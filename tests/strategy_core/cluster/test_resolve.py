@@ -164,7 +164,9 @@ def test_an_engine_is_asked_for_what_the_run_wants() -> None:
 def test_all_processes_of_a_run_have_the_same_id_and_no_other_run_has() -> None:
     spec = RunSpec()
     environments = [tf_config(TWO, index=index) for index in (0, 1)]
-    first, second = (resolve("auto", environment=told) for told in environments)
+    first, second = (
+        resolve("auto", environment=own_environment) for own_environment in environments
+    )
     assert first.run_id(spec) == second.run_id(spec)
     assert first.run_id(spec) != first.run_id(spec.with_changes({"steps": 7}))
     again = resolve("auto", environment=environments[0] | {"STRATEGY_LAB_JOB": "second"})

@@ -230,8 +230,8 @@ def test_a_driver_without_nvml_lacks_clocks_power_and_memory() -> None:
 def test_nvmls_numbers_are_not_given_for_tensorflows() -> None:
     """NVML counts along the bus, also cards that CUDA_VISIBLE_DEVICES hides."""
     slow, fast = (Card(model, f"0000000{n}:01:00.0", *[None] * 11) for n, model in enumerate("AB"))
-    found = list(nvml_checks((slow, fast), has_driver=True))
-    assert [(check.title, check.found) for check in found] == [
+    checks = list(nvml_checks((slow, fast), has_driver=True))
+    assert [(check.title, check.found) for check in checks] == [
         ("NVML's card 0", "A, bus 00000000:01:00.0"),
         ("NVML's card 1", "B, bus 00000001:01:00.0"),
     ]

@@ -37,11 +37,11 @@ class Machine:
     def leads(self) -> Leads:
         """The events by states before and after; those that change no state are left out."""
         states = type(next(iter(self.table))[0])
-        found: Leads = {state: {} for state in states}
+        leads_of_state: Leads = {state: {} for state in states}
         for (before, event), after in self.table.items():
             if before is not after:
-                found[before].setdefault(after, []).append(event.replace("_", " "))
-        return found
+                leads_of_state[before].setdefault(after, []).append(event.replace("_", " "))
+        return leads_of_state
 
 
 MACHINES = {
@@ -152,7 +152,7 @@ def main() -> None:
     text = PAGE.read_text()
     for name, machine in MACHINES.items():
         written = rows(machine)
-        text = block(name).sub(lambda found, written=written: found[1] + written + found[3], text)
+        text = block(name).sub(lambda match, written=written: match[1] + written + match[3], text)
         command = ["dot", "-Tsvg", "-o", str(image(name))]
         subprocess.run(command, input=drawing(machine), text=True, check=True)
     PAGE.write_text(text)

@@ -128,8 +128,8 @@ def test_a_function_of_an_earlier_cell_is_recorded_with_its_replicas(
 
 
 def notes(profile: strategy_profiles.Profile) -> list[Any]:
-    found: list[Any] = profile.summary()["notes"]
-    return found
+    summary_notes: list[Any] = profile.summary()["notes"]
+    return summary_notes
 
 
 def test_an_error_is_the_cells_own_and_the_runs(

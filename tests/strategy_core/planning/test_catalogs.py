@@ -133,8 +133,8 @@ def test_a_strategy_that_there_is_none_of_is_refused_with_those_that_there_are()
     ],
 )
 def test_devices_by_name(devices: str, inventory: Inventory, names: list[str]) -> None:
-    found = plan(RunSpec(devices=devices), inventory).names
-    assert [name.partition("device:")[2] for name in found] == names
+    device_names = plan(RunSpec(devices=devices), inventory).names
+    assert [name.partition("device:")[2] for name in device_names] == names
 
 
 def test_the_default_strategy_is_one_replica_whatever_devices_there_are() -> None:

@@ -66,7 +66,7 @@ def test_events_keep_their_order(tmp_path: Path) -> None:
     step_writer.close()
 
 
-def test_a_result_of_the_program_is_read_by_a_thread_of_the_labs_and_nothing_waits_for_it(
+def test_a_result_of_the_program_is_read_in_the_background_without_delay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from strategy_core.recorder import step_writer as module
@@ -95,7 +95,7 @@ def test_a_result_of_the_program_is_read_by_a_thread_of_the_labs_and_nothing_wai
     step.result_of_program(read)
     step_writer.leave(step)
     step_writer.close()
-    assert _written(tmp_path)[4:] == [3, "note"]
+    assert _written(tmp_path)[4:] == [3, "note"], "a step without its result, and why"
     assert readers == {"step_writer"}
     is_computed.set()
 

@@ -22,7 +22,7 @@ class Workers:
         self.step_s = step_s
         self.now_s = [0.0] * len(step_s)
         self.num_sums = 0
-        self.told: dict[int, Any] = {}
+        self.parts: dict[int, Any] = {}
         self.agreements = [CommandAgreement(worker, len(step_s)) for worker in range(len(step_s))]
         self.fits = [
             FitAgreement(
@@ -36,10 +36,10 @@ class Workers:
     def sum(self, worker: int, part: Any) -> Any:
         """The sum of what all workers add now, as the worker receives it: a first round, in which
         every worker waits, collects the parts."""
-        self.told[worker] = np.asarray(part)
-        if len(self.told) < len(self.step_s):
+        self.parts[worker] = np.asarray(part)
+        if len(self.parts) < len(self.step_s):
             raise Waiting
-        return np.sum(list(self.told.values()), axis=0)
+        return np.sum(list(self.parts.values()), axis=0)
 
     def step(self) -> bool:
         """A step of all; whether they agreed after it."""
@@ -54,9 +54,9 @@ class Workers:
         for fit in waiting:
             fit._num_left += 1
             fit.step_done()
-        agreed = bool(self.told)
-        assert len(self.told) in (0, len(self.step_s)), "one waits for the others for ever"
-        self.told = {}
+        agreed = bool(self.parts)
+        assert len(self.parts) in (0, len(self.step_s)), "one waits for the others for ever"
+        self.parts = {}
         return agreed
 
 

@@ -50,8 +50,8 @@ class SentCommands:
         self._pending = list(together)
 
     def pending(self) -> list[protocol.Command]:
-        found, self._pending = self._pending, []
-        return found
+        taken, self._pending = self._pending, []
+        return taken
 
     def put_back(self, commands: list[protocol.Command]) -> None:
         self._pending = commands

@@ -74,4 +74,4 @@ def test_the_timeline_has_ends_of_epochs_between_its_steps(tmp_path: Path) -> No
     ]
     ended = profile.table("steps")["start_ns"].to_numpy() - timeline.origin_ns
     assert np.abs(drawn_ends[0]["start"] - ended[20]) < 1e5
-    assert drawn_ends[0]["end"] - found[0]["start"] == 500_000_000
+    assert drawn_ends[0]["end"] - drawn_ends[0]["start"] == 500_000_000

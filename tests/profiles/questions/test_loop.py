@@ -59,7 +59,7 @@ def test_rows_are_indented_below_what_they_are_a_part_of(run: Path) -> None:
 
 def test_a_row_stands_below_what_it_is_a_part_of(tmp_path: Path) -> None:
     """Ops are a part of the computation, whatever comes after it."""
-    parts = answer(unpack(EXAMPLES[0], tmp_path)).parts
+    parts = loop_answer(unpack(EXAMPLES[0], tmp_path)).parts
     (rows,) = (each for each in parts if isinstance(each, Table) and each.key == "account")
     above: list[str] = []
     parents = {}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -13,6 +15,7 @@ from strategy_app.widgets.segments import facts_of
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.verdict import part_as_html
 from strategy_profiles.analysis.facts import Finding
+from strategy_profiles.analysis.failures.explain import Explained
 from strategy_profiles.analysis.failures.of_run import explained_without_steps
 from strategy_profiles.analysis.findings import findings
 from strategy_profiles.analysis.headline_segment import headline_segment
@@ -20,10 +23,17 @@ from strategy_profiles.answers.answer import Shares
 from strategy_profiles.errors import LabError
 from strategy_profiles.questions.loop import loop
 from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.run.layout import worker_folders
 from strategy_profiles.tables.store import Profile
 
 EVERY_S = 8.0
 """A run that goes on is read again: the account of all of its steps takes up to 0.1 s."""
+MOST_OF_TIME = 0.05
+"""Share of the time for which such a run is read: a long one is read more rarely."""
+MOST_BYTES = 100_000_000
+"""Of event files: a longer run that goes on is not read again. 250,000 steps of four replicas,
+whose reading takes over a second and 300 MB."""
+TOO_LARGE = "A run this long is read again when it is over: **Cause** reads it now."
 UNKNOWN = "Nothing is known of the cause yet: the first steps are being recorded."
 
 
@@ -36,14 +46,60 @@ def show_cause_so_far(path: Path, *, is_over: bool) -> None:
 
 
 def _show(path: Path, *, is_over: bool) -> None:
+    key = f"cause_so_far {path}"
+    known: _CauseSoFar | None = st.session_state.get(key)
+    is_large = not is_over and _num_bytes(path) > MOST_BYTES
+    if is_over or not (is_large or (known and time.monotonic() < known.due_s)):
+        try:
+            known = _read(path, is_over=is_over)
+        except LabError:
+            return  # the page says so
+        st.session_state[key] = known
+    if known is None:
+        st.caption(TOO_LARGE)
+        return
+    _draw(known, is_over=is_over)
+    if is_large:
+        st.caption(f"Of its first {known.num_steps:,} steps. {TOO_LARGE}")
+
+
+def _num_bytes(path: Path) -> int:
     try:
-        opened = open_run(path)
-    except LabError:
-        return  # the page says so
+        return sum(folder.events.stat().st_size for folder in worker_folders(path))
+    except OSError:  # no events yet
+        return 0
+
+
+class _CauseSoFar(NamedTuple):
+    """What a run's record has said when it was read last."""
+
+    due_s: float
+    """When it is to be read again (monotonic clock), if it goes on."""
+    num_steps: int
+    shares: Shares | None = None
+    finding: Finding | None = None
+    failure: Explained | None = None
+    """Why it ended before its first step."""
+
+
+def _read(path: Path, *, is_over: bool) -> _CauseSoFar:
+    begin_s = time.monotonic()
+    opened = open_run(path)
     segment = headline_segment(opened.profile) if is_over else newest_segment(opened.profile)
     shares, finding = _known(opened, segment.segment) if segment else (None, None)
-    if why := explained_without_steps(opened.profile):
-        st.markdown(f"**{as_markdown(why.sentence)}** {as_markdown(why.advice)}")
+    failure = explained_without_steps(opened.profile)
+    num_steps = opened.profile.table("steps").num_rows
+    now_s = time.monotonic()
+    due_s = now_s + (now_s - begin_s) / MOST_OF_TIME
+    return _CauseSoFar(due_s, num_steps, shares, finding, failure)
+
+
+def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
+    shares, finding = known.shares, known.finding
+    if known.failure:
+        st.markdown(
+            f"**{as_markdown(known.failure.sentence)}** {as_markdown(known.failure.advice)}"
+        )
         return
     if shares is None and finding is None:
         st.caption("" if is_over else UNKNOWN)

@@ -1,0 +1,68 @@
+"""How often a run that goes on is read for its cause, and up to which size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from strategy_app.screen import cause_so_far
+from tests.app.looking import text_of
+from tests.synthetic import write_run
+
+PAGE = """
+from pathlib import Path
+from strategy_app.screen.cause_so_far import show_cause_so_far
+show_cause_so_far(Path({run!r}), is_over=False)
+"""
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> AppTest:
+    run = write_run(tmp_path / "run", steps=40, ending=None)
+    return AppTest.from_string(PAGE.format(run=str(run)))
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The runs that were read, in order."""
+    runs: list[Path] = []
+    read = cause_so_far._read
+
+    def counted(path: Path, *, is_over: bool) -> cause_so_far._CauseSoFar:
+        runs.append(path)
+        return read(path, is_over=is_over)
+
+    monkeypatch.setattr(cause_so_far, "_read", counted)
+    return runs
+
+
+def test_a_run_that_goes_on_is_read_for_a_small_share_of_the_time(
+    page: AppTest, reads: list[Path]
+) -> None:
+    page.run()
+    page.run()
+    assert len(reads) == 1, "the second look comes within 20 times what the first took"
+    assert "Where the loop's time goes" in text_of(page)
+
+
+def test_a_run_that_has_grown_too_large_keeps_the_cause_that_was_known(
+    page: AppTest, reads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.run()
+    monkeypatch.setattr(cause_so_far, "MOST_BYTES", 10)
+    monkeypatch.setattr(cause_so_far.time, "monotonic", lambda: 1e12)
+    page.run()
+    assert len(reads) == 1
+    assert "Of its first 40 steps." in text_of(page)
+    assert "Where the loop's time goes" in text_of(page)
+
+
+def test_a_run_that_was_too_large_when_it_was_opened_is_not_read(
+    page: AppTest, reads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cause_so_far, "MOST_BYTES", 10)
+    page.run()
+    assert not reads
+    assert cause_so_far.TOO_LARGE in text_of(page)

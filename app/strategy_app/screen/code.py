@@ -22,7 +22,7 @@ STYLE = """<style>
 .lab-code .row > * {padding:0 .35rem; white-space:pre}
 .lab-code .ms, .lab-code .share, .lab-code .number {text-align:right;
   font-variant-numeric:tabular-nums}
-.lab-code .number, .lab-code .near .text {opacity:.7}
+.lab-code .near :is(.number, .text) {opacity:.7}
 .lab-code .share {font-weight:600}
 .lab-code a {color:inherit}
 .lab-code .gap {padding:0 .7rem; opacity:.6}

@@ -198,7 +198,7 @@ def test_axe_finds_nothing_in_the_page_that_asks_for_the_token(
 
 
 DROPZONE = "presentation-role-conflict: section"
-"""What axe finds in Streamlit's own field for files: a role of its place that the lab cannot set."""
+"""What axe finds in Streamlit's field for files: a role that the lab cannot set."""
 
 
 @pytest.mark.long

@@ -96,8 +96,8 @@ FIRST_STYLE = f"""
   {_ANSWER} > *, {_ANSWER} > * > * {{display:contents}}
   {_EVIDENCE} {{order:1}}
   {_EVIDENCE}:has(.lab-code) {{order:-1}}
-  .st-key-run_head [data-testid=stColumn]:not(:first-child) {{min-width:6rem !important;
-    flex:1 1 6rem !important}}
+  .st-key-run_head [data-testid=stColumn]:not(:first-child) {{min-width:10rem !important;
+    flex:1 1 10rem !important}}
   .st-key-why_first {{flex-direction:column-reverse !important}}
 }}
 @media not (max-width:{NARROW}) {{

@@ -227,7 +227,7 @@ def main() -> None:
     num_healthy = options.healthy
     if options.quick:
         planted, num_healthy = planted[:1], 1
-    told: list[tuple[Case, list[str]]] = []
+    keys_of_cases: list[tuple[Case, list[str]]] = []
     checked: list[Checked] = []
     with _folder(options.keep) as folder, Launcher() as launcher:
         for at, case in enumerate([*planted, *healthy(num_healthy, options.burners)]):
@@ -235,16 +235,16 @@ def main() -> None:
             _record(launcher, case, run)
             profile = strategy_profiles.load(run)
             facts = gather_facts(profile, profile.segments[0])
-            found = findings_with_gains(profile, facts)
-            keys = [item.key for item in found]
-            told.append((case, keys))
+            reported = findings_with_gains(profile, facts)
+            keys = [item.key for item in reported]
+            keys_of_cases.append((case, keys))
             mark = "" if case.planted is None or _is_found(case.planted, keys) else "  MISSED"
             print(f"{case.planted or 'healthy'}: {case.title}: {', '.join(keys)}{mark}", flush=True)
-            item = finding_of(case.planted, found) if case.planted else None
+            item = finding_of(case.planted, reported) if case.planted else None
             if item is not None:
                 checked.append(_check(launcher, case, item, folder / f"{at}-healthy"))
                 print(checked[-1], flush=True)
-    _report(told)
+    _report(keys_of_cases)
     report(checked)
 
 
@@ -255,22 +255,24 @@ def _folder(kept: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _check(launcher: Launcher, case: Case, found: Finding, run: Path) -> Checked:
+def _check(launcher: Launcher, case: Case, finding: Finding, run: Path) -> Checked:
     """Compare the gain of a planted cause with the same run without it."""
     assert case.planted is not None
     healthy_ms = usual_ms = None
-    without = _without(case, found) if found.gain is not None else None
+    without = _without(case, finding) if finding.gain is not None else None
     if without is not None:
         _record(launcher, without, run)
         healthy_ms, usual_ms = measured_ms(strategy_profiles.load(run))
-    return Checked(case.planted, case.title, found.gain, found.why_no_gain, healthy_ms, usual_ms)
+    return Checked(
+        case.planted, case.title, finding.gain, finding.why_no_gain, healthy_ms, usual_ms
+    )
 
 
-def _without(case: Case, found: Finding) -> Case | None:
+def _without(case: Case, finding: Finding) -> Case | None:
     """Return the case without its cause; None if there is none."""
     if isinstance(case.healthy, str):
         return Case(None, case.healthy)
-    changes = case.healthy if case.healthy is not None else found.edits
+    changes = case.healthy if case.healthy is not None else finding.edits
     if case.fields is None or not changes:
         return None
     spec = RunSpec.model_validate(case.fields).with_changes(changes)
@@ -280,9 +282,9 @@ def _without(case: Case, found: Finding) -> Case | None:
 def _record(launcher: Launcher, case: Case, folder: Path) -> None:
     if case.fields is None:
         command = [sys.executable, "-m", "tests.planted.program", case.title, str(folder.resolve())]
-        here = Path(__file__).parents[1]
+        root = Path(__file__).parents[1]
         made = subprocess.run(
-            command, timeout=MAX_WAIT_S, capture_output=True, text=True, cwd=here, check=False
+            command, timeout=MAX_WAIT_S, capture_output=True, text=True, cwd=root, check=False
         )
         if bool(made.returncode) != case.fails:
             how = "failed" if made.returncode else "did not fail"
@@ -298,14 +300,14 @@ def _is_found(rule: str, keys: Sequence[str]) -> bool:
     return rule in keys or LARGER.get(rule) in keys
 
 
-def _report(told: Sequence[tuple[Case, list[str]]]) -> None:
-    planted = [(case.planted, keys) for case, keys in told if case.planted]
-    found = sum(_is_found(rule, keys) for rule, keys in planted)
-    print(f"\nrecall: {found} of {len(planted)} planted causes found", end="")
+def _report(keys_of_cases: Sequence[tuple[Case, list[str]]]) -> None:
+    planted = [(case.planted, keys) for case, keys in keys_of_cases if case.planted]
+    num_found = sum(_is_found(rule, keys) for rule, keys in planted)
+    print(f"\nrecall: {num_found} of {len(planted)} planted causes found", end="")
     missed = Counter(rule for rule, keys in planted if not _is_found(rule, keys))
     print("; missed: " + ", ".join(f"{rule} {n}" for rule, n in missed.items()) if missed else "")
     right, invented = 0, Counter[str]()
-    for case, keys in told:
+    for case, keys in keys_of_cases:
         allowed = _allowed(case)
         causes = [key for key in keys if key in CAUSES]
         right += sum(key in allowed for key in causes)
@@ -313,9 +315,11 @@ def _report(told: Sequence[tuple[Case, list[str]]]) -> None:
     total = right + invented.total()
     print(f"precision: {right} of {total} named causes were planted or entailed", end="")
     print("; others: " + ", ".join(f"{key} {n}" for key, n in invented.items()) if invented else "")
-    without = [keys for case, keys in told if case.planted is None]
+    without = [keys for case, keys in keys_of_cases if case.planted is None]
     blamed = sum(
-        bool(CAUSES.intersection(keys) - _allowed(case)) for case, keys in told if not case.planted
+        bool(CAUSES.intersection(keys) - _allowed(case))
+        for case, keys in keys_of_cases
+        if not case.planted
     )
     print(f"healthy: {blamed} of {len(without)} runs with a cause that was not there; ", end="")
     print("measured shares: ", end="")

@@ -73,7 +73,7 @@ def main() -> None:
 def one_run(folder: Path, num_burners: int, nice: int) -> Side:
     """One run as the page starts it."""
     spec = RunSpec(devices="cpu:2", steps=1_000_000, workload="digits-cnn")
-    found: Side = {}
+    side: Side = {}
     with Launcher(spare=True, nice=nice) as launcher:
         launcher.wait_for_spare(120)
         time.sleep(2)  # what it imports after that
@@ -81,20 +81,20 @@ def one_run(folder: Path, num_burners: int, nice: int) -> Side:
             began = time.monotonic()
             handle = launcher.launch(spec, folder)
             wait_for(handle, is_kind("step", step=0))
-            found["start"] = time.monotonic() - began
+            side["start"] = time.monotonic() - began
             wait_for(handle, is_kind("window"))
             wait_for(handle, is_kind("step", step=STEPS_BEFORE_CHANGES))
             held_s, usual_ms = held_up(folder)
-            found |= {"graph and first capture": held_s, "usual step": usual_ms / 1e3}
+            side |= {"graph and first capture": held_s, "usual step": usual_ms / 1e3}
             for what, changes in CHANGES.items():
-                found[what] = change(handle, changes)
+                side[what] = change(handle, changes)
             began = time.monotonic()
             handle.stop()
             handle.wait(120)
-            found["stop"] = time.monotonic() - began
+            side["stop"] = time.monotonic() - began
             for num_cores in (1, 2):
-                found[f"Python alone, on {num_cores}"] = work_s(num_cores)
-    return found
+                side[f"Python alone, on {num_cores}"] = work_s(num_cores)
+    return side
 
 
 def work_s(num_cores: int) -> float:
@@ -109,7 +109,7 @@ def work_s(num_cores: int) -> float:
 
 def held_up(folder: Path) -> tuple[float, float]:
     """Seconds that the first steps of a run took more than usual ones, and a usual one's ms."""
-    records = [told.to_json() for told in Tail(folder).read()]
+    records = [record.to_json() for record in Tail(folder).read()]
     steps = sorted((r for r in records if r["kind"] == "step"), key=lambda r: r["step"])
     told_ns = next(r["at_ns"] for r in records if r["kind"] == "window")
     near = [step for step in steps[1:] if step["start_ns"] < told_ns]

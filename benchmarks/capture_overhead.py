@@ -77,17 +77,17 @@ def main() -> None:
 def _measure(options: argparse.Namespace, workload: str, devices: int, step_ms: int) -> None:
     """One case in this process: its kinds in turns; one line per kind."""
     built, bare_ms = made_to_last(workload, devices, step_ms)
-    found: dict[str, list[tuple[Cost, Cost]]] = {name: [] for name in options.kinds}
+    costs: dict[str, list[tuple[Cost, Cost]]] = {name: [] for name in options.kinds}
     chance = random.Random(0)
     with tempfile.TemporaryDirectory() as folder:
         every = sides(built, bare_ms, Path(folder), options.kinds)
         deadline = time.monotonic() + 60 * options.minutes
         for _ in range(options.rounds or sys.maxsize):
             for name in chance.sample(options.kinds, len(options.kinds)):
-                found[name] += _part(KINDS[name], bare_ms, every.bare, every.others[name], chance)
+                costs[name] += _part(KINDS[name], bare_ms, every.bare, every.others[name], chance)
             if time.monotonic() > deadline:
                 break
-    bare = [base for pairs in found.values() for base, _ in pairs]
+    bare = [base for pairs in costs.values() for base, _ in pairs]
     typical_ms = statistics.median(cost.wall_s / cost.steps for cost in bare) * 1e3
     print(
         f"\n{workload}, mirrored, {devices} devices, global batch {built.spec.global_batch_size}: "
@@ -98,7 +98,7 @@ def _measure(options: argparse.Namespace, workload: str, devices: int, step_ms: 
         f"{'step alone':>11}{'captured':>10}{'steps':>8}{'turns':>7}  at most"
     )
     for name in options.kinds:
-        _print(name, found[name], every.openings.get(name), step_ms)
+        _print(name, costs[name], every.openings.get(name), step_ms)
 
 
 def _part(

@@ -42,8 +42,8 @@ def main() -> None:
     seconds = 3.0 if parser.parse_args().quick else 30.0
     for is_busy in (False, True):
         with reference(is_busy) as port, load(is_busy):
-            told, plain = measure(port, seconds), plain_errors_us(port, int(10 * seconds))
-        print_errors("both busy" if is_busy else "both at rest", told, plain)
+            bursts, plain = measure(port, seconds), plain_errors_us(port, int(10 * seconds))
+        print_errors("both busy" if is_busy else "both at rest", bursts, plain)
     with reference(False) as port:
         print_planted(port, seconds)
         print_cost(port, seconds)
@@ -78,13 +78,13 @@ def plain_errors_us(port: int, count: int) -> list[float]:
     return errors
 
 
-def print_errors(title: str, told: list[ClockMeasured], plain: list[float]) -> None:
-    errors = [abs(event.offset_ns or 0) / 1e3 for event in told]
-    doubts = [(event.uncertainty_ns or 0) / 1e3 for event in told]
+def print_errors(title: str, bursts: list[ClockMeasured], plain: list[float]) -> None:
+    errors = [abs(event.offset_ns or 0) / 1e3 for event in bursts]
+    doubts = [(event.uncertainty_ns or 0) / 1e3 for event in bursts]
     is_honest = all(error <= doubt for error, doubt in zip(errors, doubts, strict=True))
-    line = line_of(told)
+    line = line_of(bursts)
     verdict = "within" if abs(line.offset_ns) / 1e3 <= LIMIT_US else "BEYOND"
-    print(f"{title}: {len(told)} bursts, truth 0")
+    print(f"{title}: {len(bursts)} bursts, truth 0")
     print(f"  of a burst:  {spread(errors)}, stated uncertainty {spread(doubts)}")
     print(f"  error within the stated uncertainty, every time: {'yes' if is_honest else 'NO'}")
     print(
@@ -129,8 +129,8 @@ def print_cost(port: int, seconds: float) -> None:
     print(f"following every {EVERY_S:.0f} s takes {share:.3%} of a core; {verdict} {LIMIT_CPU:.1%}")
 
 
-def line_of(told: list[ClockMeasured]) -> ClockLine:
-    columns = [(e.measured_ns, e.offset_ns, e.uncertainty_ns) for e in told]
+def line_of(bursts: list[ClockMeasured]) -> ClockLine:
+    columns = [(e.measured_ns, e.offset_ns, e.uncertainty_ns) for e in bursts]
     return fit_line(*np.array(columns, np.int64).T)
 
 

@@ -80,7 +80,7 @@ def _lab_start_s(launcher: Launcher, folder: Path) -> float:
     seen: set[int] = set()
     while len(seen) < WORKERS:
         every = tail.read()
-        seen |= {told.worker or 0 for told in every if isinstance(told.event, StepDone)}
+        seen |= {record.worker or 0 for record in every if isinstance(record.event, StepDone)}
         if handle.is_over:
             raise RuntimeError(f"the run ended: {handle.message}")
         time.sleep(0.005)
@@ -92,8 +92,8 @@ def _lab_start_s(launcher: Launcher, folder: Path) -> float:
 
 def measure_recording(hidden: int, rounds: int, steps: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        told = _spoken(2, "recording", folder, str(hidden), str(rounds), str(steps))
-    walls, cpus = _of_all(told)
+        measured = _spoken(2, "recording", folder, str(hidden), str(rounds), str(steps))
+    walls, cpus = _of_all(measured)
     step_ms, cpu_ms = (sum(side["bare"]) / rounds / steps * 1e3 for side in (walls, cpus))
     print(
         f"recording, 2 workers, {75 * hidden / 1e6:.2g} M parameters, bare step {step_ms:.1f} ms, "
@@ -114,20 +114,20 @@ def measure_fit(rounds: int, steps: int = 100) -> None:
         print(f"    agreeing {name:13} {wall}; processor time {cpu}", flush=True)
 
 
-def _of_all(told: list[Any]) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+def _of_all(measured: list[Any]) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """By contestant the wall and the processor seconds of its blocks: the leader's wall, and what
     all workers used. What the helpers used beside the training is the recording's."""
-    leader = told[0]["blocks"]
+    leader = measured[0]["blocks"]
     walls = {name: [wall for wall, _ in blocks] for name, blocks in leader.items()}
     cpus = {
         name: [
             sum(cpu for _, cpu in at_once)
-            for at_once in zip(*(worker["blocks"][name] for worker in told), strict=True)
+            for at_once in zip(*(worker["blocks"][name] for worker in measured), strict=True)
         ]
         for name in leader
     }
     if "recorded" in cpus:
-        helper_s = sum(worker["helper_s"] for worker in told) / len(cpus["recorded"])
+        helper_s = sum(worker["helper_s"] for worker in measured) / len(cpus["recorded"])
         cpus["recorded"] = [cpu + helper_s for cpu in cpus["recorded"]]
     return walls, cpus
 
@@ -145,12 +145,12 @@ def _spoken(num_workers: int, *arguments: str) -> list[Any]:
         tasks = [
             _start_task(arguments, cluster.tf_config(process)) for process in range(num_workers)
         ]
-        found = [json.loads(task.stdout.readline() or "null") for task in tasks if task.stdout]
+        answers = [json.loads(task.stdout.readline() or "null") for task in tasks if task.stdout]
     for task in tasks:
         task.communicate()  # all are done: none holds a peer up by leaving
-    if None in found:
+    if None in answers:
         raise RuntimeError("a worker of the benchmark failed: see what it printed above")
-    return found
+    return answers
 
 
 def _start_task(arguments: Sequence[str], tf_config: str) -> subprocess.Popen[str]:

@@ -49,8 +49,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     turns_take_s = QUICK_TURNS_TAKE_S if parser.parse_args().quick else TURNS_TAKE_S
     for strategy in CLUSTERS:
-        forked = _told(strategy, turns_take_s, does_fork=True)
-        executed = _told(strategy, turns_take_s, does_fork=False)[FRESH]
+        forked = _seconds_by_change(strategy, turns_take_s, does_fork=True)
+        executed = _seconds_by_change(strategy, turns_take_s, does_fork=False)[FRESH]
         print(line(f"{strategy}: {FRESH}, forked", forked[FRESH]), flush=True)
         print(line(f"{strategy}: {FRESH}, executed", executed))
         print(f"  {ratio_of_medians(executed, forked[FRESH])} times as long as forked")
@@ -60,13 +60,15 @@ def main() -> None:
             print(f"  {FRESH} take as long as this, times {ratio}", flush=True)
 
 
-def _told(strategy: str, turns_take_s: float, *, does_fork: bool) -> dict[str, list[float]]:
+def _seconds_by_change(
+    strategy: str, turns_take_s: float, *, does_fork: bool
+) -> dict[str, list[float]]:
     """Seconds of each change of a run."""
-    told: dict[str, list[float]] = defaultdict(list)
+    by_change: dict[str, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder, Launcher(forks=does_fork) as launcher:
         for what, seconds in measured(launcher, Path(folder) / "run", strategy, turns_take_s):
-            told[what].append(seconds)
-    return told
+            by_change[what].append(seconds)
+    return by_change
 
 
 def measured(

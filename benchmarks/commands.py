@@ -60,10 +60,10 @@ def main() -> None:
         if name == TRACED:
             median -= statistics.median(took[BARE])
         limit = OF_LEAVES[name][0] if name in OF_LEAVES else LIMITS_S.get(name)
-        told = "" if limit is None else f"  {limit} s {'kept' if median <= limit else 'missed'}"
+        verdict = "" if limit is None else f"  {limit} s {'kept' if median <= limit else 'missed'}"
         print(
             f"{name:<36}{median:>7.3f} s{min(times):>8.3f}{max(times):>8.3f}"
-            f"{median / python:>10.1f}x{median / numpy:>9.1f}x{told}"
+            f"{median / python:>10.1f}x{median / numpy:>9.1f}x{verdict}"
         )
 
 

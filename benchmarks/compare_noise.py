@@ -93,7 +93,7 @@ class Rates:
 
     trials: int
     alarms: int
-    found: int
+    num_found: int
     num_runs: tuple[float, int]
     """A side: mean, and the most of nine in ten comparisons."""
     cut_short: int
@@ -121,16 +121,16 @@ def by_the_rule(a: Sequence[TimedRun], b: Sequence[TimedRun]) -> tuple[Compariso
     if most < wanted:
         return None
     while True:
-        found = compare_sides(a[:wanted], b[:wanted])
-        needed = found.runs_needed or wanted
+        comparison = compare_sides(a[:wanted], b[:wanted])
+        needed = comparison.runs_needed or wanted
         if needed <= wanted or wanted == most:
-            return found, needed <= wanted
+            return comparison, needed <= wanted
         wanted = min(needed, most)
 
 
 def simulate(noise: Noise, trials: int, rng: np.random.Generator) -> Rates:
     """The rule over made-up series, each of sides that are equal and of sides that differ."""
-    alarms = found = cut_short = 0
+    alarms = num_found = cut_short = 0
     numbers = []
     for _ in range(trials):
         equal = by_the_rule(*_sides(noise, 0.0, rng))
@@ -138,13 +138,13 @@ def simulate(noise: Noise, trials: int, rng: np.random.Generator) -> Rates:
         assert equal is not None
         assert different is not None
         alarms += equal[0].is_different
-        found += different[0].verdict == "A is faster"
+        num_found += different[0].verdict == "A is faster"
         cut_short += not different[1]
         numbers.append(len(different[0].pairs))
     return Rates(
         trials,
         alarms,
-        found,
+        num_found,
         (float(np.mean(numbers)), int(np.quantile(numbers, 0.9, method="higher"))),
         cut_short,
     )
@@ -163,8 +163,8 @@ def _sides(
 
 def _runs(logs: Floats, places: np.ndarray) -> list[TimedRun]:
     return [
-        TimedRun(_time(20 * math.exp(log)), int(place))
-        for log, place in zip(logs, places, strict=True)
+        TimedRun(_time(20 * math.exp(log)), int(position))
+        for log, position in zip(logs, places, strict=True)
     ]
 
 
@@ -179,7 +179,7 @@ def _print_simulated(trials: int) -> None:
         rates = simulate(noise, trials, np.random.default_rng(number))
         mean, most = rates.num_runs
         print(
-            f"{name:24} {share(rates.alarms, trials):26} {share(rates.found, trials):26} "
+            f"{name:24} {share(rates.alarms, trials):26} {share(rates.num_found, trials):26} "
             f"{mean:16.1f}, {most:<10} {rates.cut_short / trials:8.1%}",
             flush=True,
         )
@@ -201,12 +201,15 @@ def _print_recorded(blocks: Sequence[Block]) -> None:
     for name, other in (("A against A, called different", "again"), ("A against B, found", "b")):
         answers = [by_the_rule(sides["a"][i:], sides[other][i:]) for i in range(len(blocks))]
         known = [item for item in answers if item is not None]
-        enough = [found for found, got_all in known if got_all]
+        enough = [comparison for comparison, got_all in known if got_all]
         if not enough:
             print(f"{name}: not known, each of {len(known)} comparisons asked for more runs")
             continue
-        said = sum(found.is_different and (other == "again" or found.ratio > 1) for found in enough)
-        numbers = [len(found.pairs) for found in enough]
+        said = sum(
+            comparison.is_different and (other == "again" or comparison.ratio > 1)
+            for comparison in enough
+        )
+        numbers = [len(comparison.pairs) for comparison in enough]
         print(
             f"{name}: {share(said, len(enough))} of {len(enough)} overlapping comparisons, "
             f"{np.mean(numbers):.1f} runs a side; "

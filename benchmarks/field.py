@@ -88,7 +88,7 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Told:
+class Diagnosis:
     """What the lab says first."""
 
     kinds: list[str]
@@ -100,29 +100,34 @@ class Told:
     ops: str
 
 
-def judge(truth: dict[str, Any], told: Told | None) -> tuple[str, str]:
+def judge(truth: dict[str, Any], diagnosis: Diagnosis | None) -> tuple[str, str]:
     """The verdict on an answer, and why."""
-    if told is None or not told.kinds:
+    if diagnosis is None or not diagnosis.kinds:
         return "wrong", "nothing was said"
-    first, right = told.kinds[0], {truth["kind"], *truth["also_right"]}
+    first, right = diagnosis.kinds[0], {truth["kind"], *truth["also_right"]}
     if first not in right:
         return "wrong", f"{first}, not {truth['kind']}"
     lines = {truth["line"], *truth["lines_ok"]} - {None}
-    if first == truth["kind"] and lines and told.line is not None and told.line not in lines:
-        return "wrong", f"line {told.line}, not {sorted(lines)}"
-    if first == "compute" and truth["op"] and not _has_op(truth["op"], told.ops):
-        return "wrong", f"{told.ops}, not {truth['op']}"
-    claimed = zip(told.kinds[:3], told.shares, strict=False)
+    if (
+        first == truth["kind"]
+        and lines
+        and diagnosis.line is not None
+        and diagnosis.line not in lines
+    ):
+        return "wrong", f"line {diagnosis.line}, not {sorted(lines)}"
+    if first == "compute" and truth["op"] and not _has_op(truth["op"], diagnosis.ops):
+        return "wrong", f"{diagnosis.ops}, not {truth['op']}"
+    claimed = zip(diagnosis.kinds[:3], diagnosis.shares, strict=False)
     untrue = [kind for kind, share in claimed if kind in truth["untrue"] and share >= UNTRUE_FROM]
     return ("misled", f"also says {untrue[0]}") if untrue else ("right", "")
 
 
-def _has_op(true: str | list[str], told: str) -> bool:
+def _has_op(true: str | list[str], named: str) -> bool:
     names = re.findall(r"\w+", true if isinstance(true, str) else " ".join(true))
-    return any(len(name) > 2 and name.lower() in told.lower() for name in names)
+    return any(len(name) > 2 and name.lower() in named.lower() for name in names)
 
 
-def told_of(profile: Profile) -> Told | None:
+def diagnosis_of(profile: Profile) -> Diagnosis | None:
     """What a recorded run says, of the segment with most steps."""
     if not profile.segments:
         return None
@@ -130,15 +135,17 @@ def told_of(profile: Profile) -> Told | None:
     facts = max(every, key=lambda each: each.steps.count)
     if every[-1].failure is not None:
         facts = every[-1]
-    found = findings(facts)
+    reported = findings(facts)
     if facts.failure is not None:
-        return Told(["failure"], [1.0], facts.failure, _line(facts.failure), "")
-    if not found or _main(facts) is None:
-        return Told(["compute"], [1.0], "", None, "") if facts.steps.count else None
-    place = str(found[0].evidence.get("place") or "")
-    ops = " ".join(map(str, found[0].evidence.get("ops") or ()))
-    shares = [1.0 if item.cost is None else item.cost.share for item in found]
-    return Told([_kind(item) for item in found], shares, found[0].sentence, _line(place), ops)
+        return Diagnosis(["failure"], [1.0], facts.failure, _line(facts.failure), "")
+    if not reported or _main(facts) is None:
+        return Diagnosis(["compute"], [1.0], "", None, "") if facts.steps.count else None
+    place = str(reported[0].evidence.get("place") or "")
+    ops = " ".join(map(str, reported[0].evidence.get("ops") or ()))
+    shares = [1.0 if item.cost is None else item.cost.share for item in reported]
+    return Diagnosis(
+        [_kind(item) for item in reported], shares, reported[0].sentence, _line(place), ops
+    )
 
 
 def _kind(item: Finding) -> str:
@@ -147,9 +154,9 @@ def _kind(item: Finding) -> str:
     return KINDS.get(item.key, item.key)
 
 
-def _line(place: str) -> int | None:
-    found = re.search(r"\.py:(\d+)", place)
-    return int(found[1]) if found else None
+def _line(where: str) -> int | None:
+    match = re.search(r"\.py:(\d+)", where)
+    return int(match[1]) if match else None
 
 
 def with_starts(truth: dict[str, Any], program: Path) -> tuple[dict[str, Any], str]:
@@ -191,11 +198,11 @@ def main() -> None:
             continue
         truth = json.loads(answer.read_text())
         code = truth["exit_code"] if run.exists() else record(answer.with_suffix(".py"), run)
-        told, measured = told_of(load(run)), ""
+        diagnosis, measured = diagnosis_of(load(run)), ""
         right = {truth["kind"], *truth["also_right"]}
-        if told and told.kinds[:1] == ["epoch-start"] and "epoch-start" not in right:
+        if diagnosis and diagnosis.kinds[:1] == ["epoch-start"] and "epoch-start" not in right:
             truth, measured = with_starts(truth, answer.with_suffix(".py"))
-        verdict, why = judge(truth, told)
+        verdict, why = judge(truth, diagnosis)
         why = "; ".join(filter(None, (why, measured)))
         if code != truth["exit_code"]:
             verdict, why = "wrong", f"exit code {code}, alone {truth['exit_code']}"

@@ -88,16 +88,16 @@ def main() -> None:
             sides["protobuf"] = (sys.executable, _PROTOBUF)
         if xprof.exists() and not options.padding:
             sides["XProf overview"] = (str(xprof), _XPROF)
-        found: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
+        measured: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
         for turn in range(options.rounds):
             for side, (python, script) in sides.items():
                 home = folder / f"{side.split()[0]}-{turn}"
                 home.mkdir()
                 own = home / file.name  # XProf keeps its results beside the file
                 own.hardlink_to(file)
-                found[side].append(_child(python, script, str(own), str(home)))
+                measured[side].append(_child(python, script, str(own), str(home)))
         print(f"{'':16}{'median':>9}{'least':>9}{'processor':>11}{'memory':>10}")
-        for side, rounds in found.items():
+        for side, rounds in measured.items():
             print(_line(side, rounds))
 
 
@@ -122,8 +122,8 @@ def _child(python: str, script: str, *arguments: str) -> dict[str, float]:
     )
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return measured
 
 
 def write_profile(path: Path, num_events: int, padding: int = 0) -> int:
@@ -210,17 +210,17 @@ def _beside(*parts: Part) -> Part:
 
 
 def _tag(count: int, data: bytes) -> Part:
-    found = np.tile(np.frombuffer(data, np.uint8), (count, 1))
-    return found, np.ones(found.shape, bool)
+    fields = np.tile(np.frombuffer(data, np.uint8), (count, 1))
+    return fields, np.ones(fields.shape, bool)
 
 
 def _varint(values: Any) -> Part:
     rest = np.asarray(values, np.int64)
     width = max((int(rest.max(initial=0)).bit_length() + 6) // 7, 1)
     out, is_used = np.empty((len(rest), width), np.uint8), np.empty((len(rest), width), bool)
-    for place in range(width):
-        is_used[:, place] = (rest > 0) | (place == 0)
-        out[:, place] = (rest & 0x7F) | np.where(rest >= 0x80, 0x80, 0)
+    for index in range(width):
+        is_used[:, index] = (rest > 0) | (index == 0)
+        out[:, index] = (rest & 0x7F) | np.where(rest >= 0x80, 0x80, 0)
         rest = rest >> 7
     return out, is_used
 

@@ -87,8 +87,10 @@ def by_function(program: Path, scratch: Path) -> tuple[Shares, Shares]:
     judged = {line: took / whole_s for (line, name), took in seconds.items() if name != "<module>"}
     stacks = strategy_profiles.load(run).stacks(0)
     ms_by_name: Counter[str] = Counter()
-    for place, took_ms in zip(stacks.place, stacks.for_ms, strict=True):
-        names = {each.function for each in stacks.places[place].frames if each.file == str(program)}
+    for place_index, took_ms in zip(stacks.place, stacks.for_ms, strict=True):
+        names = {
+            each.function for each in stacks.places[place_index].frames if each.file == str(program)
+        }
         ms_by_name.update(dict.fromkeys(names, took_ms))
     shares = {name.rpartition(".")[2]: took / whole_s / 1e3 for name, took in ms_by_name.items()}
     return {line: shares.get(name, 0.0) for line, name in seconds if line in judged}, judged
@@ -102,9 +104,9 @@ def by_line(program: Path, scratch: Path) -> tuple[Shares, Shares]:
     traced = [*module_command("strategy_core"), "trace", "--output", str(run), str(program)]
     subprocess.run([*spy, *options, *traced], check=True, stdout=subprocess.DEVNULL)
     profile = strategy_profiles.load(run)
-    shown = headline_segment(profile)
-    found = loop_lines(profile, shown.segment) if shown else ()
-    ours = {item.line: item.share for item in found if item.share and item.file == str(program)}
+    segment = headline_segment(profile)
+    lines = loop_lines(profile, segment.segment) if segment else ()
+    ours = {item.line: item.share for item in lines if item.share and item.file == str(program)}
     return ours, _judged(json.loads(samples.read_bytes()), str(program), ours)
 
 

@@ -116,7 +116,7 @@ class Beside:
         self._address = address
         self.took_ms: dict[str, list[float]] = {}
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._ask)
+        self._thread = threading.Thread(target=self._request_pages)
 
     def __enter__(self) -> Beside:
         self._thread.start()
@@ -129,7 +129,7 @@ class Beside:
     def p95(self, path: str) -> float:
         return float(np.percentile(self.took_ms[path], 95))
 
-    def _ask(self) -> None:
+    def _request_pages(self) -> None:
         while not self._over.wait(ASK_EVERY_S):
             for path in BESIDE:
                 begun = time.perf_counter()
@@ -167,10 +167,10 @@ def measure(page: Page, address: str, runs: Path, rate: int, seconds: float) -> 
     drawn = np.array(page.evaluate("window.drawn"))
     written = np.load(runs / name / "written.npy")
     at = np.searchsorted(drawn[:, 0], np.arange(1, len(written)), side="left")
-    shown = at < len(drawn)
+    is_drawn = at < len(drawn)
     return {
-        "latency": drawn[at[shown], 1] - written[1:][shown] / 1e6,
-        "missed": int((~shown).sum()),
+        "latency": drawn[at[is_drawn], 1] - written[1:][is_drawn] / 1e6,
+        "missed": int((~is_drawn).sum()),
         "steps": len(written) - 1,
         "drawings": len(drawn) / elapsed,
         "frames": page.evaluate("window.frames") / elapsed,
@@ -204,17 +204,17 @@ def open_backlog(page: Page, address: str, runs: Path, rate: int) -> None:
     )
 
 
-def report(rate: int, found: dict[str, Any], bound_ms: float) -> None:
-    p50, p95, worst = np.percentile(found["latency"], [50, 95, 100])
+def report(rate: int, measured: dict[str, Any], bound_ms: float) -> None:
+    p50, p95, worst = np.percentile(measured["latency"], [50, 95, 100])
     print(
-        f"{rate:>6,} events/s  {found['steps']:>8,} steps  event to pixel p50 {p50:.0f} ms, "
+        f"{rate:>6,} events/s  {measured['steps']:>8,} steps  event to pixel p50 {p50:.0f} ms, "
         f"p95 {p95:.0f} ms ({p95 / bound_ms:.2f}x the bound), worst {worst:.0f} ms  "
-        f"never shown {found['missed']}  blank frames {found['blank']}  "
-        f"{found['drawings']:.0f} drawings/s, {found['frames']:.0f} frames/s, "
-        f"server CPU {found['server_cpu']:.0f} %, {found['server_bytes'] / 1e6:.0f} MB",
+        f"never shown {measured['missed']}  blank frames {measured['blank']}  "
+        f"{measured['drawings']:.0f} drawings/s, {measured['frames']:.0f} frames/s, "
+        f"server CPU {measured['server_cpu']:.0f} %, {measured['server_bytes'] / 1e6:.0f} MB",
         flush=True,
     )
-    for path, (alone_ms, beside_ms) in found["beside"].items():
+    for path, (alone_ms, beside_ms) in measured["beside"].items():
         print(
             f"        {path}: p95 {alone_ms:.0f} ms alone, {beside_ms:.0f} ms beside it "
             f"({beside_ms / alone_ms:.2f}x)",

@@ -60,7 +60,7 @@ def main() -> None:
 def _plain_start_s() -> float:
     began = time.monotonic()
     with ExitStack() as held:
-        _told(*_start_tasks(held, "plain"))
+        _printed(*_start_tasks(held, "plain"))
         return time.monotonic() - began
 
 
@@ -76,15 +76,15 @@ def _lab_start_s(launcher: Launcher, folder: Path) -> float:
 
 def measure_recording(rounds: int, steps: int) -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as held:
-        told = _told(*_start_tasks(held, "recording", folder, str(rounds), str(steps)))
-    bare_wall, bare_cpu = zip(*told["bare"], strict=True)
+        measured = _printed(*_start_tasks(held, "recording", folder, str(rounds), str(steps)))
+    bare_wall, bare_cpu = zip(*measured["bare"], strict=True)
     step_ms, cpu_ms = (sum(side) / rounds / steps * 1e3 for side in (bare_wall, bare_cpu))
     print(
         f"recording, 2 workers, 1 parameter server: bare step {step_ms:.1f} ms, {cpu_ms:.1f} ms of "
         "processor time"
     )
     for name, limit in (("recorded", ", at most 1.02x allowed"), ("own", ""), ("unread", "")):
-        wall, cpu = zip(*told[name], strict=True)
+        wall, cpu = zip(*measured[name], strict=True)
         ratios = median_ratio(wall, bare_wall), median_ratio(cpu, bare_cpu)
         print(f"    {name:8} {ratios[0]}{limit}; processor time {ratios[1]}", flush=True)
 
@@ -123,7 +123,7 @@ def _start(held: ExitStack, tf_config: str, *arguments: str) -> Task:
     return task
 
 
-def _told(coordinator: Task, servers: list[Task]) -> Any:
+def _printed(coordinator: Task, servers: list[Task]) -> Any:
     """What the coordinator finds. Whether its steps are recorded just now goes to the servers."""
     for text in coordinator.stdout or ():
         said = json.loads(text)

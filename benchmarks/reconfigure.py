@@ -63,24 +63,24 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--workload", default="digits-cnn")
     args = parser.parse_args()
-    found: dict[str, list[Took]] = {what: [] for what in (*IN_WORKER, FRESH)}
+    took_by_change: dict[str, list[Took]] = {what: [] for what in (*IN_WORKER, FRESH)}
     with (
         tempfile.TemporaryDirectory() as scratch,
         Launcher(spare=True, nice=WORKER_NICE) as launcher,
     ):
         until = time.monotonic() + ROUNDS_TAKE_S
         for number in range(2 if args.quick else MOST_ROUNDS):
-            one_round(launcher, args.workload, Path(scratch) / str(number), found)
+            one_round(launcher, args.workload, Path(scratch) / str(number), took_by_change)
             if time.monotonic() > until:
                 break
-    for what, took in found.items():
+    for what, took in took_by_change.items():
         print(line(what, [each.total for each in took], LIMIT_S if what in IN_WORKER else None))
         parts = (statistics.median(part) for part in zip(*took, strict=True))
         _, built, first_step, answered = parts
         print(f"  built {built:.2f}, first step {first_step:.2f}, answered {answered:.2f}")
     for what in IN_WORKER:
-        pairs = zip(found[FRESH], found[what], strict=True)
-        ratios = [fresh.total / here.total for fresh, here in pairs]
+        pairs = zip(took_by_change[FRESH], took_by_change[what], strict=True)
+        ratios = [fresh.total / in_worker.total for fresh, in_worker in pairs]
         print(
             f"{FRESH} takes {statistics.median(ratios):4.1f} times as long "
             f"({min(ratios):.1f} to {max(ratios):.1f}) as {what}"
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def one_round(
-    launcher: Launcher, workload: str, folder: Path, found: dict[str, list[Took]]
+    launcher: Launcher, workload: str, folder: Path, took_by_change: dict[str, list[Took]]
 ) -> None:
     """One run: every change once, in order."""
     spec = RunSpec(devices="cpu:2", steps=100_000, workload=workload)
@@ -97,10 +97,10 @@ def one_round(
     wait_for(handle, is_kind("step", step=10))
     launcher.wait_for_spare(60)
     for what, changes in IN_WORKER.items():
-        found[what].append(change(handle, changes))
+        took_by_change[what].append(change(handle, changes))
     launcher.wait_for_spare(60)
     time.sleep(SETTLE_S)
-    found[FRESH].append(change(handle, FRESH_WORKER))
+    took_by_change[FRESH].append(change(handle, FRESH_WORKER))
     handle.kill()
     handle.wait(10)
 

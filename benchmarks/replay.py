@@ -88,26 +88,26 @@ def main() -> None:
         choices=("error", "what-if", "delays", "fields", "input", "third-batch", "workers", "time"),
         help="one of the parts; delays, fields, input, third-batch, workers: some what-ifs alone",
     )
-    asked = parser.parse_args()
-    if asked.only in (None, "time"):
+    arguments = parser.parse_args()
+    if arguments.only in (None, "time"):
         _print_times()
-    if asked.only == "time":
+    if arguments.only == "time":
         return
     with tempfile.TemporaryDirectory() as scratch, Launcher() as launcher:
         lab = _Lab(launcher, Path(scratch))
-        if asked.only in (None, "error"):
-            _print_errors(lab, WORKLOADS[:1] if asked.quick else WORKLOADS)
-        num_pairs, num_turns = (1, 3) if asked.quick else (3, NUM_TURNS)
-        if asked.only in (None, "what-if", "delays"):
+        if arguments.only in (None, "error"):
+            _print_errors(lab, WORKLOADS[:1] if arguments.quick else WORKLOADS)
+        num_pairs, num_turns = (1, 3) if arguments.quick else (3, NUM_TURNS)
+        if arguments.only in (None, "what-if", "delays"):
             _print_delays(lab, num_turns)
-        if asked.only in (None, "what-if", "fields"):
+        if arguments.only in (None, "what-if", "fields"):
             _print_fields(lab, num_turns)
-        if asked.only in (None, "what-if", "input"):
+        if arguments.only in (None, "what-if", "input"):
             _print_input(lab, num_turns)
-        if asked.only in (None, "what-if", "third-batch"):
+        if arguments.only in (None, "what-if", "third-batch"):
             for workload in BATCHES:
                 _print_third_batch(lab, num_turns, workload)
-        if asked.only in (None, "what-if", "workers"):
+        if arguments.only in (None, "what-if", "workers"):
             _print_workers(lab, num_pairs, num_turns)
 
 
@@ -135,9 +135,9 @@ def _print_errors(lab: _Lab, workloads: Sequence[str]) -> None:
         for strategy in STRATEGIES:
             for num in NUM_DEVICES:
                 title = f"{workload}, {strategy}, {num} devices"
-                asked = {"workload": workload, "strategy": strategy, "devices": f"cpu:{num}"}
+                spec = {"workload": workload, "strategy": strategy, "devices": f"cpu:{num}"}
                 try:
-                    known = replays(lab.run(**asked, steps=STEPS), 0)
+                    known = replays(lab.run(**spec, steps=STEPS), 0)
                 except ReplayError as error:
                     print(f"{title}: refused: {error}")
                     continue
@@ -241,12 +241,12 @@ class _Turns:
     def off(self) -> list[float]:
         """How far each prediction is off what the segments beside it measured."""
         places = range(len(self.predicted) + len(self.really_ms) - 1)
-        pairs = [((place + 1) // 2, place // 2) for place in places]
+        pairs = [((turn + 1) // 2, turn // 2) for turn in places]
         return [self.predicted[a].predicted_ms / self.really_ms[b] - 1 for a, b in pairs]
 
     def alike(self) -> list[float]:
         """By how much segments of one spec differ from the next of that spec."""
-        sides = ([found.measured_ms for found in self.predicted], self.really_ms)
+        sides = ([prediction.measured_ms for prediction in self.predicted], self.really_ms)
         return [abs(b / a - 1) for side in sides for a, b in itertools.pairwise(side)]
 
 
@@ -281,14 +281,15 @@ def _segments(lab: _Lab, num_turns: int, both: Fields, sides: Sequence[Fields]) 
 def _print_turns(title: str, turns: _Turns) -> None:
     off = turns.off()
     low, high = _interval_of_median(off)
-    before = statistics.median(found.measured_ms for found in turns.predicted)
+    before = statistics.median(prediction.measured_ms for prediction in turns.predicted)
+    predicted = statistics.median(prediction.predicted_ms for prediction in turns.predicted)
     inside = sum(
-        found.low_ms <= really_ms <= found.high_ms
-        for found, really_ms in zip(turns.predicted, turns.really_ms, strict=True)
+        prediction.low_ms <= really_ms <= prediction.high_ms
+        for prediction, really_ms in zip(turns.predicted, turns.really_ms, strict=True)
     )
     print(
         f"{title}: measured {before:.1f} ms, predicted "
-        f"{statistics.median(found.predicted_ms for found in turns.predicted):.1f}, really "
+        f"{predicted:.1f}, really "
         f"{statistics.median(turns.really_ms):.1f}: {statistics.median(off):+.1%} "
         f"({low:+.1%} to {high:+.1%}); single ones off by {statistics.median(map(abs, off)):.1%}, "
         f"{inside} of {len(turns.really_ms)} within the interval; segments of one spec differ by "
@@ -322,13 +323,13 @@ def _pairs(
 
 def _print_pairs(title: str, pairs: Iterator[Pair]) -> None:
     off, inside = [], 0
-    for found, really_ms in pairs:
-        off.append(found.predicted_ms / really_ms - 1)
-        inside += found.low_ms <= really_ms <= found.high_ms
+    for prediction, really_ms in pairs:
+        off.append(prediction.predicted_ms / really_ms - 1)
+        inside += prediction.low_ms <= really_ms <= prediction.high_ms
         print(
-            f"{title}: measured {found.measured_ms:.1f} ms, predicted {found.predicted_ms:.1f} "
-            f"({found.low_ms:.1f} to {found.high_ms:.1f}), really {really_ms:.1f}: "
-            f"{off[-1]:+.1%}; replay error {found.replay_error:.1%}; "
+            f"{title}: measured {prediction.measured_ms:.1f} ms, "
+            f"predicted {prediction.predicted_ms:.1f} ({prediction.low_ms:.1f} to {prediction.high_ms:.1f}), really {really_ms:.1f}: "
+            f"{off[-1]:+.1%}; replay error {prediction.replay_error:.1%}; "
             f"load {os.getloadavg()[0]:.0f}",
             flush=True,
         )

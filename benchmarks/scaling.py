@@ -121,26 +121,26 @@ def main() -> None:
     parser.add_argument("--case", type=int, metavar="N", help="one case, from 1")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the runs there")
     parser.add_argument("--only", choices=("workers", "shared"), default="workers")
-    asked = parser.parse_args()
-    cases: Sequence[Case] = CASES[:1] if asked.quick else CASES
-    if asked.case:
-        cases = CASES[asked.case - 1 : asked.case]
+    options = parser.parse_args()
+    cases: Sequence[Case] = CASES[:1] if options.quick else CASES
+    if options.case:
+        cases = CASES[options.case - 1 : options.case]
     recorded: dict[str, list[Runs]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as scratch, Launcher() as launcher:
-        for number in range(asked.rounds):
-            if asked.only == "shared":
-                folder = (asked.keep or Path(scratch)) / f"shared-{number}"
+        for number in range(options.rounds):
+            if options.only == "shared":
+                folder = (options.keep or Path(scratch)) / f"shared-{number}"
                 for title, runs in _shared(launcher, folder):
                     recorded[title].append(runs)
                 continue
             for case in cases:
-                folder = (asked.keep or Path(scratch)) / f"{_name(case)}-{number}"
+                folder = (options.keep or Path(scratch)) / f"{_name(case)}-{number}"
                 recorded[case.title].append(_record(launcher, folder, case))
-        sources = [(2,)] if asked.only == "shared" else FROM
+        sources = [(2,)] if options.only == "shared" else FROM
         every = [
-            found
+            prediction
             for title, rounds in recorded.items()
-            for found in _predictions(title, rounds, sources)
+            for prediction in _predictions(title, rounds, sources)
         ]
     _remove_groups()
     _print_summary(every)
@@ -209,7 +209,7 @@ def _record(launcher: Launcher, folder: Path, case: Case) -> Runs:
     file = folder / "limited.py"
     flops = 6 * case.parameters
     file.write_text(WORKLOAD.format(parameters=case.parameters, flops=flops, free=FREE_STEPS))
-    found = {}
+    medians = {}
     for num in NUM_WORKERS:
         fields = {
             "strategy": "multi-worker-mirrored",
@@ -219,8 +219,8 @@ def _record(launcher: Launcher, folder: Path, case: Case) -> Runs:
             "steps": STEPS,
             "network": {"rate_mbit": case.rate_mbit} if num > 1 else {},
         }
-        found[num] = _run(launcher, fields, folder / str(num))
-    return found
+        medians[num] = _run(launcher, fields, folder / str(num))
+    return medians
 
 
 def _predictions(
@@ -232,8 +232,8 @@ def _predictions(
         for runs in rounds
     ]
     for of_round in really:
-        told = ", ".join(f"{num}: {ms:.0f} ms" for num, ms in of_round.items())
-        print(f"{title}; really {told}; load {os.getloadavg()[0]:.0f}", flush=True)
+        times = ", ".join(f"{num}: {ms:.0f} ms" for num, ms in of_round.items())
+        print(f"{title}; really {times}; load {os.getloadavg()[0]:.0f}", flush=True)
     for number, runs in enumerate(rounds):
         held_out = [each for at, each in enumerate(really) if at != number] or really
         for sources in every_sources:
@@ -253,14 +253,16 @@ def predicted(runs: Sequence[Path], wanted: Sequence[int]) -> list[dict[str, Any
 
 def _compared(sources: tuple[int, ...], step: dict[str, Any], really_ms: float) -> Prediction:
     num = step["num_replicas"]
-    found = Prediction(sources, num, step["step_ms"], step["low_ms"], step["high_ms"], really_ms)
+    prediction = Prediction(
+        sources, num, step["step_ms"], step["low_ms"], step["high_ms"], really_ms
+    )
     print(
         f"  from {' and '.join(map(str, sources))} to {num}: "
-        f"{found.predicted_ms:.0f} ms ({found.low_ms:.0f} to {found.high_ms:.0f}), "
-        f"{found.off:+.1%}{'' if found.is_inside else ', outside the interval'}",
+        f"{prediction.predicted_ms:.0f} ms ({prediction.low_ms:.0f} to {prediction.high_ms:.0f}), "
+        f"{prediction.off:+.1%}{'' if prediction.is_inside else ', outside the interval'}",
         flush=True,
     )
-    return found
+    return prediction
 
 
 def _print_summary(every: Sequence[Prediction]) -> None:

@@ -43,13 +43,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     args = parser.parse_args()
     rounds, steps = (1, 60) if args.quick else (7, 300)
-    found: dict[int, list[list[float]]] = {count: [] for count in COUNTS}
+    seconds: dict[int, list[list[float]]] = {count: [] for count in COUNTS}
     for _ in range(rounds):
         for count in COUNTS:
-            found[count].append(_measure(count, steps))
-    baseline = [step_ms for step_ms, _, _ in found[COUNTS[0]]]
+            seconds[count].append(_measure(count, steps))
+    baseline = [step_ms for step_ms, _, _ in seconds[COUNTS[0]]]
     for count in COUNTS:
-        times, memory, threads = zip(*found[count], strict=True)
+        times, memory, threads = zip(*seconds[count], strict=True)
         ratios = sorted(step / base for step, base in zip(times, baseline, strict=True))
         print(
             f"{count:2} logical CPUs, 4 used: step {statistics.median(times):.2f} ms, "

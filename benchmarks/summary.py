@@ -59,15 +59,15 @@ def _print_long_run(steps: int, repeats: int) -> None:
         maker.start()
         maker.join()
         columns = [folder.path / COLUMNS_FILE for folder in worker_folders(run)]
-        found: dict[str, list[tuple[float, int]]] = {"with columns": [], "without": []}
+        measured: dict[str, list[tuple[float, int]]] = {"with columns": [], "without": []}
         for _ in range(repeats):
-            found["with columns"].append(_summary(run))
+            measured["with columns"].append(_summary(run))
             for path in columns:
                 path.rename(path.with_suffix(".aside"))
-            found["without"].append(_summary(run))
+            measured["without"].append(_summary(run))
             for path in columns:
                 path.with_suffix(".aside").rename(path)
-    for side, readings in found.items():
+    for side, readings in measured.items():
         times, peaks = zip(*readings, strict=True)
         print(
             f"summary, {steps:,} steps, 2 replicas, {side}: {statistics.median(times):.2f} s "

@@ -74,8 +74,8 @@ class Contestant:
         line = self._process.stdout.readline()
         if not line:
             raise SystemExit(f"{self.name} ended with exit code {self._process.wait()}")
-        found: dict[str, float] = json.loads(line)
-        return found
+        answer: dict[str, float] = json.loads(line)
+        return answer
 
 
 def _compare(workload: str, options: argparse.Namespace) -> None:
@@ -104,9 +104,9 @@ def _report_pod(workload: str, options: argparse.Namespace, every: Sequence[Cont
     pod, alone, one_host, pod_apart, alone_apart = every
     each = options.cores // NUM_HOSTS
     print(f"\n{workload}, {options.cores} cores, batch {BATCH_PER_CORE[workload]} each")
-    for what, found in ((f"{NUM_HOSTS} hosts of {each} cores", pod), ("one process", alone)):
-        step_ms = statistics.median(found.step_s) * 1e3
-        trace_s = statistics.median(found.traced_s)
+    for what, measured in ((f"{NUM_HOSTS} hosts of {each} cores", pod), ("one process", alone)):
+        step_ms = statistics.median(measured.step_s) * 1e3
+        trace_s = statistics.median(measured.traced_s)
         print(f"  {what:34} step {step_ms:9.2f} ms   tracing {trace_s:6.2f} s")
     print(f"  step    pod / one process          {median_ratio(pod.step_s, alone.step_s)}")
     print(f"  its CPU time, of all processes     {median_ratio(pod.cpu_s, alone.cpu_s)}")

@@ -269,14 +269,14 @@ def _print_percentiles(title: str, late_ms: np.ndarray) -> None:
 
 def written_ns(run: Path) -> np.ndarray:
     """By step the time of its event, in epoch ns; NaN for one that is not there."""
-    found: dict[int, int] = {}
+    written_at: dict[int, int] = {}
     with worker_folder(run, 0).events.open() as file:
         for line in file:
             if '"kind":"step"' in line.replace(" ", "")[:200] and line.endswith("\n"):
                 record = json.loads(line)
-                found[record["step"]] = record["at_ns"]
-    written = np.full(max(found) + 1, np.nan)
-    written[list(found)] = list(found.values())
+                written_at[record["step"]] = record["at_ns"]
+    written = np.full(max(written_at) + 1, np.nan)
+    written[list(written_at)] = list(written_at.values())
     return written
 
 

@@ -93,17 +93,19 @@ def _print_clusters(bench: _Bench) -> float:
     return free_ms
 
 
-def _print_cluster(workers: int, found: Links) -> None:
-    ring = [link for link in found.links if link.derived_bytes is not None]
-    told = [u.payload_bytes + u.header_bytes + u.retransmitted_bytes for u in found.interfaces]
-    kernel = [use.bytes for use in found.interfaces]
-    ratios = [one / other for one, other in zip(told, kernel, strict=True)]
-    payload = sum(use.payload_bytes for use in found.interfaces)
+def _print_cluster(workers: int, run_links: Links) -> None:
+    ring = [link for link in run_links.links if link.derived_bytes is not None]
+    explained = [
+        u.payload_bytes + u.header_bytes + u.retransmitted_bytes for u in run_links.interfaces
+    ]
+    kernel = [use.bytes for use in run_links.interfaces]
+    ratios = [one / other for one, other in zip(explained, kernel, strict=True)]
+    payload = sum(use.payload_bytes for use in run_links.interfaces)
     print(
         f"{workers:>8}{_mean_mb([link.derived_bytes or 0.0 for link in ring]):>10.3f}"
         f"{_mean_mb([link.bytes or 0.0 for link in ring]):>10.3f}"
-        f"{100 * (found.overhead or 0.0):>8.3f}%"
-        f"{_mean_mb(told):>10.3f}{_mean_mb(kernel):>10.3f}"
+        f"{100 * (run_links.overhead or 0.0):>8.3f}%"
+        f"{_mean_mb(explained):>10.3f}{_mean_mb(kernel):>10.3f}"
         f"{100 * (sum(kernel) / payload - 1):>8.3f}%"
         f"{statistics.mean(ratios):>13.6f}{min(ratios):>10.6f}{max(ratios):>10.6f}",
         flush=True,

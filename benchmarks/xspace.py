@@ -72,7 +72,7 @@ def _compare(folder: Path, rounds: int, xprof: str) -> None:
     if done.returncode:
         raise SystemExit(f"XProf failed:\n{done.stderr[-2000:]}")
     theirs = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    overview, trace = (found["seconds"] for found in theirs)
+    overview, trace = (side["seconds"] for side in theirs)
     both = [first + second for first, second in zip(overview, trace, strict=True)]
     seconds = statistics.median(ours["seconds"])
     print(
@@ -80,7 +80,7 @@ def _compare(folder: Path, rounds: int, xprof: str) -> None:
         f"{seconds:>7.2f} s{seconds / ours['events'] * 1e6:>8.2f} µs{ours['spans']:>10,}"
         f"{ours['peak'] / 1e6:>6.0f} MB"
         f"{statistics.median(overview):>8.2f} s{statistics.median(trace):>7.2f} s"
-        f"{max(found['peak'] for found in theirs) / 1e6:>6.0f} MB"
+        f"{max(side['peak'] for side in theirs) / 1e6:>6.0f} MB"
         f"{statistics.median(both) / seconds:>7.1f}x"
         f"{min(both) / max(ours['seconds']):>6.1f}x{max(both) / min(ours['seconds']):>6.1f}x",
         flush=True,
@@ -94,18 +94,20 @@ def _convert(folder: Path, rounds: int) -> dict[str, Any]:
 
     rehearse()
     devices = json.loads((folder / "devices.json").read_text())
-    times, found = [], None
+    times, converted = [], None
     for turn in range(rounds):
         target = folder / f"tables-{turn}"
         begin = time.perf_counter()
-        found = convert(_capture(folder), folder / "graph.parquet", target, WindowOf(0, 0), devices)
+        converted = convert(
+            _capture(folder), folder / "graph.parquet", target, WindowOf(0, 0), devices
+        )
         times.append(time.perf_counter() - begin)
-    assert found is not None
+    assert converted is not None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "seconds": times,
-        "events": found.num_events,
-        "spans": found.num_spans,
+        "events": converted.num_events,
+        "spans": converted.num_spans,
         "peak": peak,
     }
 

@@ -34,7 +34,7 @@ def in_turns(
       before: called with a contestant's name before each of its blocks.
     """
     others = [psutil.Process(pid) for pid in processes]
-    found: Blocks = {name: [] for name in contestants}
+    of_contestants: Blocks = {name: [] for name in contestants}
     order = list(contestants.items())
     for _ in range(rounds):
         for name, step in order:
@@ -42,9 +42,9 @@ def in_turns(
             began, began_cpu = time.monotonic(), _cpu_s(others)
             for _ in range(steps):
                 step()
-            found[name].append((time.monotonic() - began, _cpu_s(others) - began_cpu))
+            of_contestants[name].append((time.monotonic() - began, _cpu_s(others) - began_cpu))
         order.reverse()
-    return found
+    return of_contestants
 
 
 def children_s() -> float:

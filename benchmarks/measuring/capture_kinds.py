@@ -196,7 +196,7 @@ def sides(built: Any, bare_ms: float, folder: Path, names: Sequence[str]) -> Sid
     """The bare side, and that of each kind."""
     functions = {False: _function(built, False), True: _function(built, True)}
     graphs: dict[bool, Path] = {}
-    found: dict[str, Side] = {}
+    others: dict[str, Side] = {}
     openings: dict[str, Opening] = {}
 
     def bare(steps: int) -> Cost:
@@ -205,19 +205,19 @@ def sides(built: Any, bare_ms: float, folder: Path, names: Sequence[str]) -> Sid
     for number, name in enumerate(names):
         capture = KINDS[name].capture
         if capture is None:
-            found[name] = bare
+            others[name] = bare
             if name != "bare again":
                 how = _profiled if name == "profiler alone" else _in_windows
-                found[name] = partial(how, built, profiled_steps(bare_ms))
+                others[name] = partial(how, built, profiled_steps(bare_ms))
             continue
         home = worker_folder(folder / str(number), 0)
-        found[name], openings[name] = _recorded(
+        others[name], openings[name] = _recorded(
             built, bare_ms, functions[capture.marks], KINDS[name], home, graphs, bare
         )
     built.custom.step = functions[False]
     for _ in range(2):
         _bare_step(built)
-    return Sides(bare, found, openings)
+    return Sides(bare, others, openings)
 
 
 def _function(built: Any, with_marks: bool) -> Any:
@@ -269,14 +269,14 @@ def _recorded(
     if capture.marks in graphs:  # the function was there: its graph was written by the first kind
         shutil.copy(graphs[capture.marks], home.graph(0))
     whole = partial(_block, step, has_work=lambda: recorder.has_work)
-    until_told = partial(_block, step, settle=recorder.settle)
+    until_settled = partial(_block, step, settle=recorder.settle)
     steps = warm_up_steps(bare_ms)
     before = bare(steps)
-    opening = (until_told if capture.every_step else whole)(steps)
+    opening = (until_settled if capture.every_step else whole)(steps)
     recorder.settle()
     opened = Opening(opening, before + bare(steps))
     graphs.setdefault(capture.marks, home.graph(0))
-    return (whole if kind.block_s is None else until_told), opened
+    return (whole if kind.block_s is None else until_settled), opened
 
 
 def _profiled(built: Any, window: int, steps: int) -> Cost:

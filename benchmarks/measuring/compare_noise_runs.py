@@ -109,9 +109,9 @@ def _drawn_ms(side: str, own_ms: float, spread: float, rng: random.Random) -> fl
 
 def _delayed(delays_ms: Sequence[float]) -> RunSpec:
     changes = [
-        {"step": place * _SEGMENT_STEPS, "changes": {"inject": [{"replica": 0, "ms": ms}]}}
-        for place, ms in enumerate(delays_ms)
-        if place
+        {"step": index * _SEGMENT_STEPS, "changes": {"inject": [{"replica": 0, "ms": ms}]}}
+        for index, ms in enumerate(delays_ms)
+        if index
     ]
     return _spec(delays_ms[0], 1, len(delays_ms) * _SEGMENT_STEPS, changes)
 

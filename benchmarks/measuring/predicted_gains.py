@@ -59,21 +59,23 @@ class Checked:
         if self.gain is None:
             return f"  no prediction: {self.why_none}"
         gain = self.gain
-        told = (
+        sentence = (
             f"  captured step {units.milliseconds(gain.measured_ms)}; without it predicted "
             f"{units.milliseconds(gain.step_ms)} ({units.number(gain.low_ms)} to "
             f"{units.milliseconds(gain.high_ms)}{', a bound' if gain.is_bound else ''})"
         )
         if self.healthy_ms is None:
-            return f"{told}; no healthy run to measure"
+            return f"{sentence}; no healthy run to measure"
         verdict = {True: "right", False: "WRONG", None: "names no gain"}[self.is_right]
         off = units.share(abs(gain.step_ms / self.healthy_ms - 1))
-        told = f"{told}, measured {units.milliseconds(self.healthy_ms)}: off by {off}, {verdict}"
+        sentence = (
+            f"{sentence}, measured {units.milliseconds(self.healthy_ms)}: off by {off}, {verdict}"
+        )
         if self.usual_ms is None:
-            return told
+            return sentence
         usual = {True: "right", False: "WRONG", None: ""}[self.is_right_of_usual]
         others = units.milliseconds(self.usual_ms)
-        return f"{told}; steps without a capture {others} {usual}".rstrip()
+        return f"{sentence}; steps without a capture {others} {usual}".rstrip()
 
 
 def measured_ms(profile: Profile) -> tuple[float, float | None]:
@@ -87,9 +89,9 @@ def measured_ms(profile: Profile) -> tuple[float, float | None]:
     return captured, float(np.median(others)) if len(others) >= _FEWEST_OTHERS else None
 
 
-def finding_of(rule: str, found: Sequence[Finding]) -> Finding | None:
-    """Return the finding of a rule; None if it found nothing."""
-    return next((item for item in found if item.key == rule), None)
+def finding_of(rule: str, reported: Sequence[Finding]) -> Finding | None:
+    """Return the finding of a rule; None if it reported nothing."""
+    return next((item for item in reported if item.key == rule), None)
 
 
 def report(checked: Sequence[Checked]) -> None:

@@ -65,10 +65,10 @@ def visit(url: str, answer: str) -> Visit:
     ` >>> ` in it a step into a shadow."""
     with _browser() as address:
         time.sleep(SETTLE_S)  # the browser's own start is over
-        _ask(f"{address}/json/new?{quote(f'{url}#{quote(answer)}', safe='')}", "PUT")
+        _request(f"{address}/json/new?{quote(f'{url}#{quote(answer)}', safe='')}", "PUT")
         deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
-            for tab in _ask(f"{address}/json/list"):
+            for tab in _request(f"{address}/json/list"):
                 if tab["title"].startswith(_MARK):
                     first, last = tab["title"].removeprefix(_MARK).split()
                     return Visit(float(first) / 1000, float(last) / 1000)
@@ -106,17 +106,17 @@ def _browser() -> Iterator[str]:
 
 
 def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:
-    told = profile / "DevToolsActivePort"
+    port_file = profile / "DevToolsActivePort"
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline and process.poll() is None:
-        lines = told.read_text().split() if told.exists() else []
+        lines = port_file.read_text().split() if port_file.exists() else []
         if lines:
             return int(lines[0])
         time.sleep(0.05)
     raise SystemExit("Chromium did not start")
 
 
-def _ask(url: str, method: str = "GET") -> Any:
+def _request(url: str, method: str = "GET") -> Any:
     request = urllib.request.Request(url, method=method)
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
         return json.load(answer)

@@ -24,8 +24,8 @@ def wait_for(handle: RunHandle, is_it: Is) -> Fields:
     tail, deadline = Tail(handle.folder), time.monotonic() + _TIMEOUT_S
     while time.monotonic() < deadline:
         is_over = handle.is_over
-        for told in tail.read():
-            fields = told.to_json()
+        for record in tail.read():
+            fields = record.to_json()
             if is_it(fields):
                 return fields
         if is_over:

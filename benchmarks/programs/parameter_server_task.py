@@ -201,7 +201,7 @@ class _Switch:
     """For a server where its launcher's commands are: lets it record while stdin says so."""
 
     def __init__(self) -> None:
-        self._told: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._records = False
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -209,13 +209,13 @@ class _Switch:
         """Comes back when it is time to record again."""
         while True:
             try:
-                self._records = self._told.get(timeout=timeout_s if self._records else None)
+                self._records = self._orders.get(timeout=timeout_s if self._records else None)
             except queue.Empty:
                 return
 
     def _read(self) -> None:
         for text in sys.stdin:
-            self._told.put(json.loads(text)["records"])
+            self._orders.put(json.loads(text)["records"])
 
 
 def _resolver() -> Any:

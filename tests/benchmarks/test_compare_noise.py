@@ -19,7 +19,7 @@ TRIALS = 150
 def test_noise_is_rarely_called_a_difference_and_five_per_cent_are_found(name: str) -> None:
     rates = simulate(NOISES[name], TRIALS, np.random.default_rng(0))
     assert rates.alarms / TRIALS <= 0.08
-    assert rates.found / TRIALS >= 0.9
+    assert rates.num_found / TRIALS >= 0.9
     assert rates.num_runs[0] < 15
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.field import KINDS, PROGRAMS, Told, judge
+from benchmarks.field import KINDS, PROGRAMS, Diagnosis, judge
 from strategy_profiles.analysis.advice.registry import RULES
 
 TRUTH: dict[str, Any] = {
@@ -21,26 +21,26 @@ TRUTH: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("told", "verdict"),
+    ("diagnosis", "verdict"),
     [
-        (Told(["epoch-start", "compute"], [0.5, 0.3], "", 62, ""), "right"),
-        (Told(["epoch-start"], [0.5], "", None, ""), "right"),
-        (Told(["input"], [0.5], "", 9, ""), "right"),
-        (Told(["epoch-start"], [0.5], "", 9, ""), "wrong"),
-        (Told(["compute"], [0.5], "", None, ""), "wrong"),
-        (Told(["epoch-start", "late-replica"], [0.5, 0.2], "", 62, ""), "misled"),
-        (Told(["epoch-start", "late-replica"], [0.5, 0.01], "", 62, ""), "right"),
+        (Diagnosis(["epoch-start", "compute"], [0.5, 0.3], "", 62, ""), "right"),
+        (Diagnosis(["epoch-start"], [0.5], "", None, ""), "right"),
+        (Diagnosis(["input"], [0.5], "", 9, ""), "right"),
+        (Diagnosis(["epoch-start"], [0.5], "", 9, ""), "wrong"),
+        (Diagnosis(["compute"], [0.5], "", None, ""), "wrong"),
+        (Diagnosis(["epoch-start", "late-replica"], [0.5, 0.2], "", 62, ""), "misled"),
+        (Diagnosis(["epoch-start", "late-replica"], [0.5, 0.01], "", 62, ""), "right"),
         (None, "wrong"),
     ],
 )
-def test_an_answer_is_right_by_its_kind_and_line(told: Told | None, verdict: str) -> None:
-    assert judge(TRUTH, told)[0] == verdict
+def test_an_answer_is_right_by_its_kind_and_line(diagnosis: Diagnosis | None, verdict: str) -> None:
+    assert judge(TRUTH, diagnosis)[0] == verdict
 
 
 def test_a_computation_has_to_name_the_op() -> None:
     truth = TRUTH | {"kind": "compute", "op": "TopKV2 MatMul", "line": None, "lines_ok": []}
-    assert judge(truth, Told(["compute"], [0.5], "", None, "`TopKV2`"))[0] == "right"
-    assert judge(truth, Told(["compute"], [0.5], "", None, "`Conv2D` of `conv`"))[0] == "wrong"
+    assert judge(truth, Diagnosis(["compute"], [0.5], "", None, "`TopKV2`"))[0] == "right"
+    assert judge(truth, Diagnosis(["compute"], [0.5], "", None, "`Conv2D` of `conv`"))[0] == "wrong"
 
 
 def test_every_rule_that_names_a_cause_has_a_kind() -> None:

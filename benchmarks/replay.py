@@ -288,8 +288,7 @@ def _print_turns(title: str, turns: _Turns) -> None:
         for prediction, really_ms in zip(turns.predicted, turns.really_ms, strict=True)
     )
     print(
-        f"{title}: measured {before:.1f} ms, predicted "
-        f"{predicted:.1f}, really "
+        f"{title}: measured {before:.1f} ms, predicted {predicted:.1f}, really "
         f"{statistics.median(turns.really_ms):.1f}: {statistics.median(off):+.1%} "
         f"({low:+.1%} to {high:+.1%}); single ones off by {statistics.median(map(abs, off)):.1%}, "
         f"{inside} of {len(turns.really_ms)} within the interval; segments of one spec differ by "
@@ -328,7 +327,8 @@ def _print_pairs(title: str, pairs: Iterator[Pair]) -> None:
         inside += prediction.low_ms <= really_ms <= prediction.high_ms
         print(
             f"{title}: measured {prediction.measured_ms:.1f} ms, "
-            f"predicted {prediction.predicted_ms:.1f} ({prediction.low_ms:.1f} to {prediction.high_ms:.1f}), really {really_ms:.1f}: "
+            f"predicted {prediction.predicted_ms:.1f} ({prediction.low_ms:.1f} to "
+            f"{prediction.high_ms:.1f}), really {really_ms:.1f}: "
             f"{off[-1]:+.1%}; replay error {prediction.replay_error:.1%}; "
             f"load {os.getloadavg()[0]:.0f}",
             flush=True,

@@ -111,7 +111,7 @@ def test_a_page_names_files_and_modules_that_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=_address)
-def test_what_the_examples_of_a_page_import_exists(page: Path) -> None:
+def test_names_that_examples_of_a_page_import_exist(page: Path) -> None:
     roots = tuple(f"{root}." for root in PYTHON_ROOTS)
     imported = {name for name in _imports(page.read_text("utf-8")) if name.startswith(roots)}
     assert {name for name in imported if not _has(name)} == set()

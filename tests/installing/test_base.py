@@ -145,8 +145,8 @@ def test_a_tensorflow_of_another_distribution_is_used_as_it_is(
         (info / "METADATA").write_text("Name: vendor-tensorflow\nVersion: 1.0\n")
         (tmp_path / "train.py").write_text("print('the program ran')\n")
         assert "the program ran" in lab("trace", "train.py").stdout
-        finding = json.loads(lab("doctor", "--json").stdout)["checks"]
-        states = {check["key"]: check["state"] for check in finding}
+        checks = json.loads(lab("doctor", "--json").stdout)["checks"]
+        states = {check["key"]: check["state"] for check in checks}
         assert (states["packages"], states["extra_tensorflow"]) == ("ok", "ok")
     finally:
         own.unlink()

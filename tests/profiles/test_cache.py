@@ -65,7 +65,7 @@ def test_a_failure_is_not_kept() -> None:
     assert values.get("a", computing("value")) == "value"
 
 
-def test_two_that_ask_at_once_compute_it_once() -> None:
+def test_two_requests_at_once_compute_a_value_once() -> None:
     values: OnceEach[int] = OnceEach()
     begun, go_on = threading.Event(), threading.Event()
     num_computed = 0

@@ -133,7 +133,7 @@ class TestRecordedSteps:
         assert "did no training step meanwhile; it did " in said
         assert not run.exists()
 
-    def test_one_recording_at_a_time(
+    def test_a_second_recording_is_refused_while_one_goes_on(
         self, program: Program, capsys: pytest.CaptureFixture[str]
     ) -> None:
         wish: dict[str, Any] = {"steps": None, "seconds": 60.0, "capture": {}}
@@ -190,21 +190,27 @@ def refusal(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return said
 
 
-def test_a_folder_without_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_attaching_to_a_folder_without_a_run_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert "There is no run in" in refusal(tmp_path / "none", capsys)
 
 
-def test_a_program_that_is_recorded_anyway(
+def test_attaching_to_a_recorded_program_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "not of a program that waits" in refusal(folder(tmp_path, "record"), capsys)
 
 
-def test_a_program_that_has_not_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_attaching_before_the_import_of_tensorflow_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert "has not imported TensorFlow yet" in refusal(folder(tmp_path, WAITS), capsys)
 
 
-def test_a_program_that_has_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_attaching_to_an_ended_program_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = folder(tmp_path, WAITS)
     log = EventLog(worker_folder(run, 0).events)
     log.write(WorkerStarted(0, os.getpid(), time.time_ns(), time.monotonic_ns()))
@@ -228,7 +234,7 @@ def test_a_taken_folder_is_refused_before_the_program_is_asked(
     assert not read_commands(run, 0)
 
 
-def test_a_program_of_another_user(
+def test_attaching_to_a_program_of_another_user_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = folder(tmp_path, WAITS)
@@ -239,7 +245,7 @@ def test_a_program_of_another_user(
 @pytest.mark.parametrize(
     "options", [["--steps", "0"], ["--seconds", "-1"], ["--steps", "1", "--seconds", "1"]]
 )
-def test_a_request_without_sense(
+def test_attaching_with_wrong_options_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     assert main(["attach", str(tmp_path), *options]) == 2

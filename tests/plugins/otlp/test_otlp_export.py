@@ -112,7 +112,7 @@ def test_hostile_names_arrive_as_they_are(tmp_path: Path, receiver: Receiver) ->
 
 
 @pytest.mark.parametrize("address", ["runs/folder", "ftp://host", "http://"])
-def test_what_is_no_address_is_refused_in_a_sentence(
+def test_an_invalid_address_is_refused_in_a_sentence(
     tmp_path: Path, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = write_run(tmp_path / "run", steps=40)

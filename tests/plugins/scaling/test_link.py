@@ -26,7 +26,7 @@ def test_every_ready_link_names_its_sources(name: str) -> None:
     assert link.latency_us is None or "https://" in link.latency_source
 
 
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
+def test_a_link_is_read_from_a_file_of_the_user(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text(TEXT)
     assert read_link(str(path)).bandwidth_gbps == 2.5

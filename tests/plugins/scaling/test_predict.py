@@ -31,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     ]
 
 
-def test_the_curve_for_people(runs: list[str], capsys: Captured) -> None:
+def test_the_predicted_curve_is_printed_as_a_table(runs: list[str], capsys: Captured) -> None:
     assert main(["predict", *runs]) == 0
     text = capsys.readouterr().out
     rows = [line.strip("│ ").split("│") for line in text.splitlines() if line.startswith("│")]
@@ -56,7 +56,9 @@ def test_json_has_every_figure(runs: list[str], capsys: Captured) -> None:
     assert (answer["error_per_doubling"], answer["replay_error"]) == (0.1, None)
 
 
-def test_a_described_link_and_another_algorithm(runs: list[str], capsys: Captured) -> None:
+def test_a_prediction_uses_a_described_link_and_another_algorithm(
+    runs: list[str], capsys: Captured
+) -> None:
     arguments = ["--link", "ethernet-25g", "--algorithm", "tree", "--replicas", "8"]
     assert main(["predict", *runs, *arguments]) == 0
     text = " ".join(capsys.readouterr().out.split())

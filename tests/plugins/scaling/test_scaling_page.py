@@ -38,7 +38,7 @@ def test_the_reason_stands_where_the_curve_would(folder: Path) -> None:
     assert "share the cores of one process" in text_of(page)
 
 
-def test_hardware_of_ones_own(folder: Path) -> None:
+def test_the_page_predicts_for_hardware_that_the_user_describes(folder: Path) -> None:
     page = open_page("scaling", folder, run="2-workers")
     page.selectbox(key="scaling_link").select("own hardware")
     page_after = rerun(page)

@@ -38,7 +38,7 @@ GB = 1e9
         ("gather", 4, None),
     ],
 )
-def test_bus_factor(op: str, group_size: int, factor: float | None) -> None:
+def test_each_collective_has_its_bus_factor(op: str, group_size: int, factor: float | None) -> None:
     assert bus_factor(op, group_size) == factor
 
 

@@ -98,7 +98,7 @@ def test_a_step_that_waits_for_input_does_not_blame_communication(tmp_path: Path
     assert (efficiencies.orchestration or 1) < 0.7
 
 
-def test_strong_and_weak_scaling(tmp_path: Path) -> None:
+def test_efficiency_of_strong_and_weak_scaling_is_measured(tmp_path: Path) -> None:
     segments = [
         {"replicas": 1, "step_ms": 40.0},
         {"replicas": 2, "step_ms": 20.0},

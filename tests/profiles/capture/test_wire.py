@@ -29,7 +29,7 @@ def test_varints_read_as_written(values: list[int]) -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 2**40), st.integers(0, 2**60), st.integers(0, 2**60))))
-def test_event_times_in_any_order_of_fields(events: list[tuple[int, int, int]]) -> None:
+def test_event_times_are_read_in_any_order_of_fields(events: list[tuple[int, int, int]]) -> None:
     parts = [
         integer(1, ident) + (integer(3, d) + integer(2, o) if ident % 2 else integer(2, o))
         for ident, o, d in events

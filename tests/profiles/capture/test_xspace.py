@@ -47,7 +47,9 @@ def test_line_times_since_the_epoch_read_the_same() -> None:
         (":Mul", None),
     ],
 )
-def test_names_of_ops(text: str, expected: tuple[str, str] | None) -> None:
+def test_an_event_name_is_split_into_name_and_type_of_its_op(
+    text: str, expected: tuple[str, str] | None
+) -> None:
     assert event_names.split_op_name(text) == expected
 
 

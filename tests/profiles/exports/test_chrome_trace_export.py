@@ -76,7 +76,7 @@ def test_flows_lead_from_each_send_to_its_receive(straggling: Profile, target: P
     assert pairs == {(f"replica {i}", "replica 0"): 30 for i in (1, 2, 3)}
 
 
-def test_counters(straggling: Profile, target: Path) -> None:
+def test_a_chrome_trace_has_counters_of_steps_and_memory(straggling: Profile, target: Path) -> None:
     counts = Counter(e["name"] for e in _trace(straggling, target) if e["ph"] == "C")
     steps = straggling.table("steps").num_rows
     assert counts["loss"] == counts["step time (ms)"] == counts["throughput (examples/s)"] == steps

@@ -11,7 +11,7 @@ from strategy_profiles.tables.schema import TABLES
 from tests.synthetic import HOSTILE, write_run
 
 
-def test_every_table_with_its_columns_and_rows(straggling, target: Path) -> None:
+def test_every_table_is_exported_with_its_columns_and_rows(straggling, target: Path) -> None:
     write(straggling, "csv", target)
     for name, schema in TABLES.items():
         with (target / f"{name}.csv").open(encoding="utf-8", newline="") as file:

@@ -52,7 +52,7 @@ def test_a_sentence_first_and_why_it_was_slow(straggling: Profile, target: Path)
     assert re.search(r"Replica 2 is late by (29|30)\.\d ms", heading)
 
 
-def test_every_section_and_every_chart(straggling: Profile, target: Path) -> None:
+def test_the_report_has_every_section_and_every_chart(straggling: Profile, target: Path) -> None:
     report = _report(straggling, target)
     keys = re.findall(r'<section id="([^"]+)"', report)
     assert keys == [

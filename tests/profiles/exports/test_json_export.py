@@ -18,7 +18,7 @@ def _strict(path: Path) -> dict:
     return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
 
 
-def test_summary_and_tables(straggling, target: Path) -> None:
+def test_the_json_export_has_summary_and_tables(straggling, target: Path) -> None:
     document = _strict(write(straggling, "json", target))
     assert document["schema_version"] == SCHEMA_VERSION
     assert document["summary"] == json.loads(json.dumps(straggling.summary()))
@@ -29,7 +29,7 @@ def test_summary_and_tables(straggling, target: Path) -> None:
         assert {len(values) for values in columns.values()} == {straggling.table(name).num_rows}
 
 
-def test_hostile_text_and_nan(tmp_path: Path) -> None:
+def test_the_json_export_keeps_hostile_text_and_has_null_for_nan(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=30, prefix=HOSTILE, nan_loss_from=5)
     profile = strategy_profiles.load(run)
     document = _strict(write(profile, "json", tmp_path / "out.json"))

@@ -58,7 +58,7 @@ def _check_exports(run: Path) -> None:
 @pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_odd_values(whole: Path, data: st.DataObject) -> None:
+def test_a_run_with_odd_values_can_be_exported(whole: Path, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = Path(shutil.copytree(whole, Path(folder) / "run"))
         file = run / data.draw(st.sampled_from(EVENTS))
@@ -73,7 +73,7 @@ def test_odd_values(whole: Path, data: st.DataObject) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_cut_files(whole: Path, data: st.DataObject) -> None:
+def test_a_run_with_cut_files_can_be_exported(whole: Path, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = Path(shutil.copytree(whole, Path(folder) / "run"))
         files = sorted(path for path in run.rglob("*") if path.is_file())

@@ -13,7 +13,7 @@ from strategy_profiles.tables.schema import TABLES
 from tests.synthetic import write_run
 
 
-def test_every_table_with_exactly_its_schema(straggling, target: Path) -> None:
+def test_every_table_is_exported_with_exactly_its_schema(straggling, target: Path) -> None:
     write(straggling, "parquet", target)
     assert {path.name for path in target.iterdir()} == {f"{name}.parquet" for name in TABLES}
     for name, schema in TABLES.items():

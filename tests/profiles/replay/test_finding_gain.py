@@ -100,7 +100,9 @@ def test_a_gain_within_the_interval_names_no_length() -> None:
         (Removal("spec", changes={"global_batch_size": 63}), "cannot be shared equally"),
     ],
 )
-def test_a_refusal_is_the_reason(removal: Removal | str, reason: str) -> None:
+def test_a_gain_that_cannot_be_predicted_has_its_reason(
+    removal: Removal | str, reason: str
+) -> None:
     predicted_gain = gain_of(REDUCING, finding(removal))  # type: ignore[arg-type]
     assert isinstance(predicted_gain, str)
     assert reason in predicted_gain

@@ -34,9 +34,9 @@ def test_the_rows_of_some_steps_are_those_of_the_table(run: Path) -> None:
     profile = load(run)
     captured = _captured(profile)
     chosen = [captured[3], captured[40], captured[-1]]
-    finding = read_rows(load(run), 0, chosen)["spans"]
-    assert list(finding) == chosen
-    for step, rows in finding.items():
+    rows_of_step = read_rows(load(run), 0, chosen)["spans"]
+    assert list(rows_of_step) == chosen
+    for step, rows in rows_of_step.items():
         spans = profile.table("spans").filter(pc.equal(pc.field("step"), step)).to_pylist()
         assert rows.to_pylist() == sorted(spans, key=itemgetter("start_ns"))
 

@@ -56,7 +56,7 @@ def test_sizes_count_in_powers_of_ten(num_bytes: float | None, text: str) -> Non
     ("value", "text"),
     [(0.85, "850 ms"), (12.34, "12.3 s"), (125, "2 min 5 s"), (3720, "1 h 2 min"), (None, "–")],
 )
-def test_lengths_of_time(value: float | None, text: str) -> None:
+def test_a_length_of_time_has_a_fitting_unit(value: float | None, text: str) -> None:
     assert units.seconds(value) == text
 
 

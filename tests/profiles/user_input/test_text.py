@@ -63,7 +63,7 @@ WRONG_JSON = {
 
 
 @pytest.mark.parametrize("case", WRONG_YAML)
-def test_yaml_that_is_refused(case: str) -> None:
+def test_wrong_yaml_is_refused_in_a_sentence(case: str) -> None:
     text, said = WRONG_YAML[case]
     with pytest.raises(TextError) as refused:
         parse_yaml(text)
@@ -72,14 +72,14 @@ def test_yaml_that_is_refused(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", WRONG_JSON)
-def test_json_that_is_refused(case: str) -> None:
+def test_wrong_json_is_refused_in_a_sentence(case: str) -> None:
     text, said = WRONG_JSON[case]
     with pytest.raises(TextError) as refused:
         parse_json(text)
     assert said in str(refused.value)
 
 
-def test_yaml_of_plain_values() -> None:
+def test_yaml_of_plain_values_is_parsed() -> None:
     text = "a: &x [1, 2.5, true, null, text]\nb: *x\nc: {<<: {d: 1}, e: 2020-01-01}"
     row = [1, 2.5, True, None, "text"]
     assert parse_yaml(text) == {"a": row, "b": row, "c": {"d": 1, "e": "2020-01-01"}}
@@ -88,7 +88,7 @@ def test_yaml_of_plain_values() -> None:
     assert parse_yaml("[" * MAX_DEPTH + "]" * MAX_DEPTH) is not None
 
 
-def test_whole_numbers_of_a_text() -> None:
+def test_whole_numbers_are_read_from_a_text() -> None:
     assert [parse_whole(text) for text in ("0", " 7 ", "007")] == [0, 7, 7]
     for text in ("", "-1", "²", "1_0", "9" * 5000, "0" * 5000 + "9" * 20):
         assert whole_or_none(text) is None

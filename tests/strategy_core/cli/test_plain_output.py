@@ -35,7 +35,9 @@ def test_the_list_of_programs_that_wait(run: Path, capsys: pytest.CaptureFixture
     [["attach", "RUN"], ["summary", f"{STEERING}/RUN"], ["change", "RUN", "--stop"]],
     ids=lambda command: command[0],
 )
-def test_a_refusal(run: Path, command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refusal_has_no_control_characters(
+    run: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     log = open_log(run)
     log.write(Failed(f"it ended: {STEERING}"))
     log.close()

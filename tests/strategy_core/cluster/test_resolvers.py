@@ -47,8 +47,8 @@ def slurm(**jobs: int) -> dict[str, Any]:
     return resolvers.slurm({"port": "2222"}, {"worker": 1} | jobs)
 
 
-def test_slurm_without_gpus(slurm_step: Any) -> None:
-    slurm_step(3, "n[1-2]", "2(x2)", "n2", 1)
+def test_a_slurm_task_without_gpus_knows_all_workers_and_its_index(slurm_step: Any) -> None:
+    slurm_step(rank=3, nodes="n[1-2]", per_node="2(x2)", node="n2", local=1)
     assert slurm() == {
         "cluster": {"worker": ["n1:2222", "n1:2223", "n2:2222", "n2:2223"]},
         "task": {"type": "worker", "index": 3},
@@ -60,7 +60,7 @@ def test_slurm_and_the_resolver_number_hosts_differently(slurm_step: Any) -> Non
     """`n10` sorts before `n2`: every task still finds the address that is its own."""
     tasks = {}
     for rank, node in enumerate(NODES):
-        slurm_step(rank, "n[1-11]", "1(x11)", node, 0)
+        slurm_step(rank=rank, nodes="n[1-11]", per_node="1(x11)", node=node, local=0)
         answer = slurm()
         index = answer["task"]["index"]
         tasks[node] = answer["cluster"]["worker"][index]
@@ -68,14 +68,22 @@ def test_slurm_and_the_resolver_number_hosts_differently(slurm_step: Any) -> Non
 
 
 def test_slurm_shares_a_nodes_gpus_among_its_tasks(slurm_step: Any) -> None:
-    slurm_step(1, "n1", "2", "n1", 1, CUDA_VISIBLE_DEVICES="0,1,2,3")
+    slurm_step(rank=1, nodes="n1", per_node="2", node="n1", local=1, CUDA_VISIBLE_DEVICES="0,1,2,3")
     assert slurm()["environment"] == {"CUDA_VISIBLE_DEVICES": "2,3"}
-    slurm_step(1, "n1", "2", "n1", 1, CUDA_VISIBLE_DEVICES="0,1", SLURM_GPUS_PER_TASK="2")
+    slurm_step(
+        rank=1,
+        nodes="n1",
+        per_node="2",
+        node="n1",
+        local=1,
+        CUDA_VISIBLE_DEVICES="0,1",
+        SLURM_GPUS_PER_TASK="2",
+    )
     assert slurm()["environment"] == {}
 
 
-def test_slurm_with_parameter_servers(slurm_step: Any) -> None:
-    slurm_step(0, "n[1-4]", "1(x4)", "n1", 0)
+def test_slurm_tasks_are_shared_among_chief_servers_and_workers(slurm_step: Any) -> None:
+    slurm_step(rank=0, nodes="n[1-4]", per_node="1(x4)", node="n1", local=0)
     answer = slurm(chief=1, ps=1)
     assert {job: len(addresses) for job, addresses in answer["cluster"].items()} == {
         "chief": 1,

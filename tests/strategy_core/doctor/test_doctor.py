@@ -163,7 +163,9 @@ def test_every_extra_that_is_advised_can_be_installed() -> None:
 
 
 @pytest.mark.tf
-def test_here_training_can_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_doctor_reports_no_fault_where_training_can_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert main(["doctor", "--json", "--runs", str(tmp_path)]) == 0
     checks = {check["key"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
     assert checks["tensorflow"]["state"] == "ok"

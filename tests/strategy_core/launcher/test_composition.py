@@ -44,5 +44,5 @@ class Derived(Base):
     def public(self) -> None: ...
 
 
-def test_an_override_would_be_found() -> None:
+def test_an_override_of_a_private_method_is_detected() -> None:
     assert private_overrides(Derived) == ["_private"]

@@ -152,7 +152,7 @@ def test_a_kill_from_outside_is_distinguished_from_out_of_memory(
     assert "out-of-memory" in str(handle.message), "says what the kernel counted"
 
 
-def test_a_kill_on_request(launch: Callable[..., RunHandle]) -> None:
+def test_a_run_killed_on_request_has_failed(launch: Callable[..., RunHandle]) -> None:
     handle = launch("silence")
     wait_until(lambda: handle.step == 2)
     handle.kill()
@@ -245,7 +245,9 @@ def test_a_wrong_request_never_makes_a_folder(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_change_in_the_worker(launch: Callable[..., RunHandle]) -> None:
+def test_a_change_within_the_worker_is_applied_or_rejected(
+    launch: Callable[..., RunHandle],
+) -> None:
     handle = launch(steps=1_000_000)
     number = handle.reconfigure({"devices": "cpu:4"})
     refused = handle.reconfigure({"global_batch_size": 3})

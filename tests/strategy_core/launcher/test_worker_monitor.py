@@ -94,33 +94,34 @@ def test_a_stop_has_a_limit_and_converting_the_last_captures_a_longer_one(
     worker: WorkerMonitor,
 ) -> None:
     happens(worker, 5.0, kind="step", step=0)
-    assert worker.why_late(19.0, 20.0, 15.0) is None
+    assert worker.why_late(now=19.0, stop_by=20.0, grace_s=15.0) is None
     assert (
-        worker.why_late(21.0, 20.0, 15.0) == "A stop was requested, but no step ended within 15 s."
+        worker.why_late(now=21.0, stop_by=20.0, grace_s=15.0)
+        == "A stop was requested, but no step ended within 15 s."
     )
     happens(worker, 21.0, kind="answer", number=1, command="reconfigure", status="applied")
-    assert worker.why_late(22.0, 20.0, 15.0) is not None
+    assert worker.why_late(now=22.0, stop_by=20.0, grace_s=15.0) is not None
     happens(worker, 22.0, kind="answer", number=1, command="stop", status="applied")
-    assert worker.why_late(22.0, 20.0, 15.0) is None
+    assert worker.why_late(now=22.0, stop_by=20.0, grace_s=15.0) is None
     assert worker.why_hung(21.5 + CLOSING_S, TIMEOUT_S) is None
-    late = worker.why_late(20.5 + CLOSING_S, 20.0, 15.0)
+    late = worker.why_late(now=20.5 + CLOSING_S, stop_by=20.0, grace_s=15.0)
     assert late == "The run stopped, but its record was not complete within 120 s."
 
 
 def test_a_worker_that_has_finished_has_no_more_time_to_leave(worker: WorkerMonitor) -> None:
     happens(worker, 5.0, kind="answer", number=1, command="stop", status="applied")
     happens(worker, 6.0, kind="finished", status="stopped")
-    assert worker.why_late(21.0, 20.0, 15.0) is not None
+    assert worker.why_late(now=21.0, stop_by=20.0, grace_s=15.0) is not None
 
 
 def test_a_stop_that_was_not_obeyed_says_whether_steps_went_on(worker: WorkerMonitor) -> None:
     happens(worker, 1.0, kind="step", step=7)
     worker.step_at_stop = worker.step
-    assert worker.why_late(21.1, 21.0, 20.0) == (
+    assert worker.why_late(now=21.1, stop_by=21.0, grace_s=20.0) == (
         "A stop was requested, but no step ended within 20 s."
     )
     for step in (8, 9, 10):
         happens(worker, 5.0, kind="step", step=step)
-    assert worker.why_late(21.1, 21.0, 20.0) == (
+    assert worker.why_late(now=21.1, stop_by=21.0, grace_s=20.0) == (
         "A stop was requested at step 7, but 3 more steps were done within 20 s."
     )

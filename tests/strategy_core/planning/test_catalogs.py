@@ -132,7 +132,9 @@ def test_a_strategy_that_there_is_none_of_is_refused_with_those_that_there_are()
         ("gpu:1,gpu:0", TWO_CARDS, ["GPU:1", "GPU:0"]),
     ],
 )
-def test_devices_by_name(devices: str, inventory: Inventory, names: list[str]) -> None:
+def test_a_devices_field_chooses_devices_by_name(
+    devices: str, inventory: Inventory, names: list[str]
+) -> None:
     device_names = plan(RunSpec(devices=devices), inventory).names
     assert [name.partition("device:")[2] for name in device_names] == names
 

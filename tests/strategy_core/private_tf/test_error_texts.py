@@ -44,7 +44,7 @@ def test_an_index_beyond_the_rows_is_recognised() -> None:
     assert match.groups() == ("5", "3")
 
 
-def test_a_loss_that_depends_on_no_weight() -> None:
+def test_the_error_of_a_loss_that_depends_on_no_weight_is_recognised() -> None:
     import keras
     import tensorflow as tf
 
@@ -55,7 +55,7 @@ def test_a_loss_that_depends_on_no_weight() -> None:
     del tf
 
 
-def test_two_strategies_that_share_a_collective_key() -> None:
+def test_the_error_of_two_strategies_that_share_a_collective_key_is_recognised() -> None:
     """In a process of its own: the error ends all further collectives of a process."""
     program = """
 import tensorflow as tf
@@ -80,7 +80,7 @@ second()
     assert set(match.groups()) == {"[3]", "[5]"}
 
 
-def test_python_that_raises_inside_an_op() -> None:
+def test_the_error_of_python_that_raises_inside_an_op_is_recognised() -> None:
     import tensorflow as tf
 
     def broken() -> None:
@@ -158,7 +158,9 @@ def test_what_xla_refuses_names_its_node() -> None:
     assert error_texts.XLA_NODE.search(refused), refused
 
 
-def test_a_summary_without_tensorboard(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_summary_without_tensorboard_is_recognised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import tensorflow as tf
 
     for name in [name for name in sys.modules if name.split(".")[0] == "tensorboard"]:
@@ -214,7 +216,7 @@ def test_xla_refuses_a_variable_of_another_device() -> None:
     assert tensorflow_names.XLA_ACROSS_DEVICES.search(str(refused)), refused
 
 
-def test_a_step_called_op_by_op_on_a_tpu() -> None:
+def test_the_error_of_a_step_called_op_by_op_on_a_tpu_is_recognised() -> None:
     """Through the emulation, whose run begins with the check of TensorFlow's own TPUStrategy."""
     import tensorflow as tf
 
@@ -232,12 +234,12 @@ def strategy() -> Any:
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
-def test_a_cross_replica_call_in_replica_context(strategy: Any) -> None:
+def test_the_error_of_a_cross_replica_call_in_replica_context_is_recognised(strategy: Any) -> None:
     error = error_of(lambda: strategy.run(lambda: strategy.reduce("SUM", 1.0, axis=None)))
     assert error_texts.NEEDS_CROSS_REPLICA_CONTEXT.search(str(error)), error
 
 
-def test_a_replica_call_in_cross_replica_context(strategy: Any) -> None:
+def test_the_error_of_a_replica_call_in_cross_replica_context_is_recognised(strategy: Any) -> None:
     import tensorflow as tf
 
     with strategy.scope():
@@ -245,7 +247,7 @@ def test_a_replica_call_in_cross_replica_context(strategy: Any) -> None:
     assert error_texts.NEEDS_REPLICA_CONTEXT.search(str(error)), error
 
 
-def test_replicas_with_unequal_merge_calls(strategy: Any) -> None:
+def test_the_error_of_replicas_with_unequal_merge_calls_is_recognised(strategy: Any) -> None:
     import tensorflow as tf
 
     def step() -> None:
@@ -257,7 +259,9 @@ def test_replicas_with_unequal_merge_calls(strategy: Any) -> None:
     assert error_texts.UNEQUAL_MERGE_CALLS.search(str(error)), error
 
 
-def test_the_scope_of_another_strategy_inside_a_scope(strategy: Any) -> None:
+def test_the_error_of_the_scope_of_another_strategy_inside_a_scope_is_recognised(
+    strategy: Any,
+) -> None:
     import tensorflow as tf
 
     other = tf.distribute.OneDeviceStrategy("CPU:0")
@@ -266,7 +270,7 @@ def test_the_scope_of_another_strategy_inside_a_scope(strategy: Any) -> None:
     assert error_texts.MIXED_STRATEGIES.search(str(error)), error
 
 
-def test_an_assignment_without_an_aggregation() -> None:
+def test_the_error_of_an_assignment_without_an_aggregation_is_recognised() -> None:
     """Of the variables that replicas share: copies of a mirrored variable then take any value."""
     import tensorflow as tf
 
@@ -277,7 +281,9 @@ def test_an_assignment_without_an_aggregation() -> None:
     assert error_texts.NO_AGGREGATION.search(str(error)), error
 
 
-def test_an_assignment_to_a_sum_of_replicas_in_cross_replica_context(strategy: Any) -> None:
+def test_the_error_of_an_assignment_to_a_sum_of_replicas_in_cross_replica_context_is_recognised(
+    strategy: Any,
+) -> None:
     import tensorflow as tf
 
     with strategy.scope():
@@ -290,7 +296,9 @@ def test_an_assignment_to_a_sum_of_replicas_in_cross_replica_context(strategy: A
     assert error_texts.SYNC_ON_READ_ASSIGNMENT.search(str(error)), error
 
 
-def test_a_merge_call_inside_a_function_of_the_replica(strategy: Any) -> None:
+def test_the_error_of_a_merge_call_inside_a_function_of_the_replica_is_recognised(
+    strategy: Any,
+) -> None:
     import tensorflow as tf
 
     def step() -> Any:

@@ -78,14 +78,18 @@ def test_a_wait_for_a_batch_is_a_call_that_takes_one(
 
 
 @pytest.mark.parametrize("stat", ["STEP_NUMBER", "STEP_ID", "INSTANCE_KEY", "NODE", "KERNEL"])
-def test_events_have_the_stat(names: tuple[set[str], set[str]], stat: str) -> None:
+def test_tensorflows_events_have_each_stat_that_the_lab_reads(
+    names: tuple[set[str], set[str]], stat: str
+) -> None:
     assert getattr(event_names, stat) in names[1]
 
 
 @pytest.mark.parametrize(
     "stat", ["STAGE_NAME", "STAGE_AUTOTUNE", "STAGE_PARALLELISM", "STAGE_BUFFERED", "STAGE_BUFFER"]
 )
-def test_stages_have_the_stat(names: tuple[set[str], set[str]], stat: str) -> None:
+def test_tensorflows_input_stages_have_each_stat_that_the_lab_reads(
+    names: tuple[set[str], set[str]], stat: str
+) -> None:
     known = getattr(event_names, stat)
     assert {known} & names[1] if isinstance(known, str) else set(known) & names[1]
 

@@ -14,7 +14,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-def test_version_2(tmp_path: Path) -> None:
+def test_memory_of_a_cgroup_of_version_2_is_read(tmp_path: Path) -> None:
     root = write(
         tmp_path,
         {
@@ -27,7 +27,7 @@ def test_version_2(tmp_path: Path) -> None:
     assert read_memory(root) == MemoryReading(3, 4, 2**30)
 
 
-def test_version_1_without_a_limit_seen_from_inside_a_container(tmp_path: Path) -> None:
+def test_memory_of_a_cgroup_of_version_1_without_a_limit_is_read(tmp_path: Path) -> None:
     root = write(
         tmp_path,
         {

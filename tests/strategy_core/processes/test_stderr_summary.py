@@ -28,19 +28,19 @@ ValueError: no such thing
 """
 
 
-def test_a_crash_in_cpp() -> None:
+def test_a_crash_in_cpp_is_summarised_with_the_programs_line() -> None:
     words = stderr_summary(CRASH)
     assert "Check failed: dtype() == expected; Fatal Python error: Aborted" in words
     assert words.endswith("in /home/me/mine.py, line 38")
     assert "Extension" not in words
 
 
-def test_a_traceback() -> None:
+def test_a_traceback_is_summarised_by_its_error() -> None:
     assert stderr_summary(TRACEBACK).endswith("ValueError: no such thing")
     assert "\n" not in stderr_summary(TRACEBACK)
 
 
-def test_nothing() -> None:
+def test_an_empty_stderr_has_an_empty_summary() -> None:
     assert stderr_summary("") == ""
     assert stderr_summary("\n \n") == ""
 

@@ -289,7 +289,7 @@ def test_run_with_all_reduce():
     assert results(strategy, run()) == [1, 1]
 
 
-def test_replica_id():
+def test_each_replica_knows_its_id():
     strategy = make(2)
     run = tf.function(
         lambda: strategy.run(lambda: tf.distribute.get_replica_context().replica_id_in_sync_group)
@@ -405,7 +405,7 @@ def test_gradients_through_all_reduce_and_all_gather():
     assert [each.tolist() for each in gradients] == [[6.0], [14.0]]
 
 
-def test_runner_wrapper():
+def test_the_runner_builds_a_tpu_strategy_of_eight_replicas():
     strategy = tpu.runner.TPUStrategy()
     assert strategy.num_replicas_in_sync == 8
     assert isinstance(strategy, tf.distribute.TPUStrategy)

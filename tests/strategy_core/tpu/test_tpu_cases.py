@@ -96,7 +96,7 @@ def test_tensorflows_own_strategy_on_emulated_cores_is_refused(name):
     assert resolver.get_tpu_system_metadata().num_cores == 8
 
 
-def test_meshes_of_real_tpus():
+def test_a_tpu_name_gives_the_mesh_of_the_real_tpu():
     assert mesh.named_shape("v3-8") == (2, 2, 1, 2)
     assert mesh.named_shape("v5litepod-8") == (2, 4, 1, 1)
     assert mesh.named_shape((1, 2, 2, 2)) == (1, 2, 2, 2)

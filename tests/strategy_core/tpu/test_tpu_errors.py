@@ -128,7 +128,7 @@ def test_annotations_that_the_emulation_does_not_know_say_so():
         run()
 
 
-def test_mesh_shapes():
+def test_chips_form_the_mesh_that_is_described():
     assert [mesh.default_shape(n) for n in (1, 2, 4, 6, 8, 32)] == [
         (1, 1, 1, 1),
         (1, 1, 1, 2),

@@ -65,7 +65,7 @@ def on_cores(strategy: Any, name: str, num_cores: int) -> list[list[Any]]:
 @pytest.mark.parametrize("spmd", [False, True], ids=["mpmd", "spmd"])
 @pytest.mark.parametrize(("num_replicas", "num_cores"), SHAPES, ids=str)
 @pytest.mark.parametrize("name", MODELS)
-def test_equals_one_device(name, num_replicas, num_cores, spmd):
+def test_training_equals_that_of_one_device(name, num_replicas, num_cores, spmd):
     strategy = make(num_replicas, num_cores, spmd)
     trained = on_cores(strategy, name, num_cores)
     for expected, actual in zip(on_one_device(name), trained, strict=True):

@@ -47,6 +47,6 @@ def test_hosts_end_with_the_pod():
     assert not children[0].is_running()
 
 
-def test_a_pod_without_hosts():
+def test_a_pod_without_hosts_is_refused():
     with pytest.raises(ValueError, match="0 hosts with 4 cores make no pod"):
         tpu.Pod(num_hosts=0, cores_per_host=4)

@@ -222,7 +222,7 @@ def test_replicas_draw_different_numbers():
     assert len({tuple(each) for each in drawn}) == 4
 
 
-def test_functions_and_gradients_inside_functions():
+def test_a_custom_gradient_inside_a_function_is_applied():
     strategy = make(2)
 
     @tf.custom_gradient

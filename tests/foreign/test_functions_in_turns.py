@@ -32,7 +32,7 @@ def test_a_round_of_both_is_a_step_from_the_second_on(gan: Ran) -> None:
     assert "The last calls of `train_critic` (functions_in_turns.py:41) are in no" in gan.notes
 
 
-def test_a_collective_that_both_may_have_done_has_no_bytes(gan: Ran) -> None:
+def test_a_collective_that_either_function_may_have_done_has_no_bytes(gan: Ran) -> None:
     calls = gan.profile.table("collectives").to_pylist()
     of_rounds = [call for call in calls if call["segment"] == 2 and call["op"] == "all-reduce"]
     assert len(of_rounds) % (4 * 2) == 0 < len(of_rounds)

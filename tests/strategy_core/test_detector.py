@@ -166,7 +166,7 @@ class Decided(Detector):
         """A variable of the gradients, in its own Python."""
         self.is_assigned = True
 
-    def ends(self) -> list[tuple[int, int | None]]:
+    def steps_and_examples(self) -> list[tuple[int, int | None]]:
         """The program. Returns the number and the examples of its steps, in each recorded one."""
         self.close_step()
         return [(step.num_steps, step.examples) for step in self.steps]
@@ -186,7 +186,7 @@ def test_a_call_with_a_batch_is_a_step_and_an_evaluation_is_not() -> None:
         program.takes()
         program.calls(evaluate)
         program._fetched = []
-    assert program.ends() == [(1, 16), (1, 16), (1, 4)]
+    assert program.steps_and_examples() == [(1, 16), (1, 16), (1, 4)]
     assert len(program.segments) == 1
 
 
@@ -196,7 +196,7 @@ def test_two_functions_with_one_batch_are_one_step() -> None:
         program.takes()
         program.calls(first)
         program.calls(second)
-    assert program.ends() == [(1, 16)] * 4
+    assert program.steps_and_examples() == [(1, 16)] * 4
 
 
 def test_gradients_that_are_added_up_are_one_step_with_their_update() -> None:
@@ -207,7 +207,7 @@ def test_gradients_that_are_added_up_are_one_step_with_their_update() -> None:
         program.calls(add)
         if number % 3 == 2:
             program.calls(update)
-    assert program.ends() == [(1, 48)] * 4
+    assert program.steps_and_examples() == [(1, 48)] * 4
     assert "applies the gradients of several calls of `add`" in program.notes[0]
 
 
@@ -218,7 +218,7 @@ def test_calls_between_which_python_changes_the_variables_are_steps() -> None:
         program.calls(add)
         if number % 3 == 2:
             program.assigns()
-    assert sum(steps for steps, _ in program.ends()) == 12
+    assert sum(steps for steps, _ in program.steps_and_examples()) == 12
     assert "changes its variables outside of the calls" in program.notes[0]
 
 
@@ -227,7 +227,7 @@ def test_calls_that_no_update_follows_are_steps_after_some_of_them() -> None:
     for _ in range(MOST_CALLS + 6):
         program.takes()
         program.calls(add)
-    assert sum(steps for steps, _ in program.ends()) == MOST_CALLS + 6
+    assert sum(steps for steps, _ in program.steps_and_examples()) == MOST_CALLS + 6
 
 
 def test_a_critic_and_a_generator_in_turns_are_rounds() -> None:
@@ -238,7 +238,7 @@ def test_a_critic_and_a_generator_in_turns_are_rounds() -> None:
             program.calls(critic)
         program.takes()
         program.calls(generator)
-    steps = program.ends()
+    steps = program.steps_and_examples()
     assert len(program.segments) == 3  # one of each function, then one of their rounds
     assert [len(step.calls) for step in program.steps[-4:]] == [4] * 4
     assert steps[-1] == (1, 48)  # the generator has other batches
@@ -248,7 +248,7 @@ def test_each_replica_has_the_whole_batch_that_a_call_was_given() -> None:
     program, train = Decided(num_here=2), _function("train_on_batch")
     for _ in range(3):
         program.calls(train, given=256)
-    assert program.ends() == [(1, 512)] * 3
+    assert program.steps_and_examples() == [(1, 512)] * 3
     assert program.notes == ["train_on_batch: 256 each"]
 
 
@@ -258,7 +258,7 @@ def test_a_function_that_is_made_in_each_step_has_one_segment() -> None:
         held.append(_function("made"))
         program.takes()
         program.calls(held[-1])
-    assert sum(steps for steps, _ in program.ends()) == 8
+    assert sum(steps for steps, _ in program.steps_and_examples()) == 8
     assert len(program.segments) == 2
     assert program.again == [("made", number) for number in range(2, 8)]
 
@@ -268,7 +268,7 @@ def test_a_call_that_raises_is_no_step() -> None:
     for fails in (False, True, False):
         program.takes()
         program.calls(train, fails=fails)
-    assert program.ends() == [(1, 16), (1, 16)]
+    assert program.steps_and_examples() == [(1, 16), (1, 16)]
 
 
 _EVENTS = st.lists(
@@ -299,7 +299,7 @@ def test_whatever_a_program_does_its_steps_do_not_overlap(
             program.calls(units[number], fails=fails)
         else:
             getattr(program, name)()
-    program.ends()
+    program.steps_and_examples()
     numbers = [step.step for step in program.steps]
     assert numbers == sorted(set(numbers))
     recorded = [call for step in program.steps for call in step.calls]
@@ -348,7 +348,7 @@ def test_steps_that_a_coordinator_is_given_end_together_with_join() -> None:
         for _ in range(3):
             program.schedules(train)
         program.joined(has_failed=False)
-    assert program.ends() == [(3, None), (3, None)]
+    assert program.steps_and_examples() == [(3, None), (3, None)]
     assert "several at a time" in program.notes[0]
     traced, later = (step.first_ended_ns for step in program.steps)
     assert traced is not None
@@ -359,7 +359,7 @@ def test_a_coordinator_that_fetches_each_step_has_one_worker_at_work() -> None:
     program, train = Decided(), _function()
     for _ in range(4):
         program.result_fetched(program.schedules(train), lambda: "train.py:9")
-    assert program.ends() == [(1, None)] * 4
+    assert program.steps_and_examples() == [(1, None)] * 4
     assert program.notes == ["each is fetched at train.py:9"]
 
 
@@ -370,7 +370,7 @@ def test_a_result_of_an_earlier_round_ends_no_step() -> None:
     results = [program.schedules(train) for _ in range(2)]
     for result in (first, *results):
         program.result_fetched(result, lambda: "train.py:9")
-    assert program.ends() == [(1, None), (2, None)]
+    assert program.steps_and_examples() == [(1, None), (2, None)]
 
 
 def test_scheduled_steps_of_which_one_raises_are_left_out() -> None:
@@ -379,7 +379,7 @@ def test_scheduled_steps_of_which_one_raises_are_left_out() -> None:
     program.joined(has_failed=True)
     program.schedules(train)
     program.joined(has_failed=False)
-    assert program.ends() == [(1, None)]
+    assert program.steps_and_examples() == [(1, None)]
 
 
 def test_batches_that_vary_by_design_are_steps_with_their_own_examples() -> None:
@@ -387,7 +387,7 @@ def test_batches_that_vary_by_design_are_steps_with_their_own_examples() -> None
     for examples in (32, 8, 24):
         program.takes(examples)
         program.calls(train)
-    assert program.ends() == [(1, 32), (1, 8), (1, 24)]
+    assert program.steps_and_examples() == [(1, 32), (1, 8), (1, 24)]
     assert len(program.segments) == 1
 
 
@@ -403,5 +403,5 @@ def test_an_eager_step_lasts_from_its_batch_to_the_update() -> None:
             program.prepare(tape, [])
         program.computes(call, is_update=False)
         program.computes(call, is_update=True)
-    assert program.ends() == [(1, 16)] * 3
+    assert program.steps_and_examples() == [(1, 16)] * 3
     assert "which runs eagerly" in program.notes[0]

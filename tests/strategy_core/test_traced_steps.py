@@ -63,7 +63,7 @@ class Program:
         assert call is not None
         self.session.end_call(call, result, error)
 
-    def steps(self) -> list[tuple[float | None, ...]]:
+    def wall_input_examples_loss(self) -> list[tuple[float | None, ...]]:
         """Wall and input time in ms, examples and loss of each step; closes the recording."""
         assert self.session.recording is not None
         self.session.recording.recorder.close("finished")
@@ -91,7 +91,11 @@ def test_a_step_lasts_from_its_batch_to_the_end_of_the_call(program: Program) ->
         program.passes(1)
         program.call(train, 4, tf.constant(float(number)))
         program.passes(10)
-    assert program.steps() == [(7.0, 2.0, 8, 0.0), (7.0, 2.0, 8, 1.0), (7.0, 2.0, 8, 2.0)]
+    assert program.wall_input_examples_loss() == [
+        (7.0, 2.0, 8, 0.0),
+        (7.0, 2.0, 8, 1.0),
+        (7.0, 2.0, 8, 2.0),
+    ]
 
 
 def test_a_step_without_a_batch_and_one_with_two_follow_usual_ones(program: Program) -> None:
@@ -106,7 +110,7 @@ def test_a_step_without_a_batch_and_one_with_two_follow_usual_ones(program: Prog
     program.take(batches, 2)
     program.call(train, 4)
     usual = (6.0, 2.0, 8, None)
-    assert program.steps() == [
+    assert program.wall_input_examples_loss() == [
         usual, usual, (5.0, None, None, None), (7.0, 1.0, 3, None), usual
     ]  # fmt: skip
 
@@ -119,7 +123,7 @@ def test_a_call_that_raises_and_one_beside_the_training_are_no_steps(program: Pr
         program.call(train, 4, error=error)
         program.take(batches, 2)
         program.call(evaluate, 3)
-    assert program.steps() == [(6.0, 2.0, 8, None)] * 2
+    assert program.wall_input_examples_loss() == [(6.0, 2.0, 8, None)] * 2
 
 
 def _fail(*_: Any) -> Any:

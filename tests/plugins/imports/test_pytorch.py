@@ -47,7 +47,7 @@ def key_number(profile: Profile, key: str) -> KeyNumber:
     return next(item for item in numbers if item.key == key)
 
 
-def lengths(profile: Profile) -> list[tuple[int, float]]:
+def step_lengths_ms(profile: Profile) -> list[tuple[int, float]]:
     return [(row["step"], round(row["wall_ms"], 4)) for row in profile.table("steps").to_pylist()]
 
 
@@ -61,7 +61,7 @@ def test_categories_had_capitals_in_2021(tmp_path: Path) -> None:
     ]
     profile = opened(tmp_path, events)
     assert profile.segments[0].num_replicas == 1
-    assert lengths(profile) == [(5, 0.5)]
+    assert step_lengths_ms(profile) == [(5, 0.5)]
     (copied,) = profile.table("transfers").to_pylist()
     assert (copied["bytes"], copied["recv_device"]) == (4096, "/device:GPU:1")
 
@@ -162,7 +162,7 @@ def test_times_since_the_epoch_keep_their_nanoseconds(tmp_path: Path) -> None:
 def test_a_stub_beside_the_steps_is_not_a_step(tmp_path: Path, *, at_end: bool) -> None:
     number, begin = (7, 3200.0) if at_end else (3, 10.0)
     profile = opened(tmp_path, [*steps(), at_host(f"ProfilerStep#{number}", begin, 49.0)])
-    assert [number for number, _ in lengths(profile)] == [4, 5, 6]
+    assert [number for number, _ in step_lengths_ms(profile)] == [4, 5, 6]
     assert f"only a part of step {number} (0.0490 ms)" in text_of(profile)
 
 
@@ -180,7 +180,7 @@ def test_a_step_ends_with_the_optimizers(tmp_path: Path, name: str) -> None:
         events += launched("sgemm", begin + 100, 300, 1 + step, begin + 50)
         events.append(at_host(name, begin + 800, 100))
     profile = opened(tmp_path, events)
-    assert lengths(profile) == [(0, 0.9)] + [(step, 1.0) for step in range(1, 5)]
+    assert step_lengths_ms(profile) == [(0, 0.9)] + [(step, 1.0) for step in range(1, 5)]
     assert name in text_of(profile)
     assert key_number(profile, "step_time").source == "derived"
     (tmp_path / "cut").mkdir()
@@ -196,7 +196,7 @@ def test_an_annotation_that_starts_most_of_the_work_is_a_step(tmp_path: Path) ->
         events += launched("attention", begin + 100, 300, 1 + step, begin + 50)
         events += [at_host("nccl:all_reduce", begin + at, 10) for at in (60, 80)]
     profile = opened(tmp_path, events)
-    assert [wall for _, wall in lengths(profile)] == [1.0, 1.0, 1.0, 0.5]
+    assert [wall for _, wall in step_lengths_ms(profile)] == [1.0, 1.0, 1.0, 0.5]
     assert "execute_context_N(N)_generation_N" in text_of(profile)
 
 

@@ -121,7 +121,7 @@ def test_a_timeline_begins_with_the_run_though_only_its_newest_steps_are_shown(
     whole = lay_out(profile)
     monkeypatch.setattr("strategy_profiles.timeline.one_clock.MAX_UNCAPTURED_STEPS", 10)
     newest = lay_out(profile)
-    assert newest.num_spans == 5 * 10
+    assert newest.num_spans == 5 * 10, "5 parts of each of 10 steps"
     assert newest.origin_ns == profile.table("steps")["start_ns"].to_pylist()[0]
     assert newest.length_ns + newest.origin_ns == whole.length_ns + whole.origin_ns
 

@@ -102,7 +102,7 @@ def secret(tmp_path: Path) -> Path:
         "explain analyze copy steps to '{folder}/out.csv'",
     ],
 )
-def test_a_query_cannot_leave_the_room(
+def test_a_query_reads_and_writes_nothing_beside_the_tables(
     profile: Profile, query: str, secret: Path, tmp_path: Path
 ) -> None:
     before = set(tmp_path.iterdir())

@@ -60,7 +60,7 @@ def drawn(timeline: Timeline, steps: set[int] | None = None) -> Drawn:
     return drawn_spans
 
 
-def check(
+def check_against_whole(
     profile: Profile, whole: Timeline, place: Place, *, is_estimated: bool = False
 ) -> list[int] | None:
     """Compare what is laid out first with the whole run; return the numbers of its steps."""
@@ -80,7 +80,7 @@ def check(
 
 
 def test_a_timeline_opens_on_the_newest_steps(profile: Profile, whole: Timeline) -> None:
-    read = check(profile, whole, Place())
+    read = check_against_whole(profile, whole, Place())
     assert read is not None
     last = len(whole.steps["step"]) - 1
     assert {last - 20, last} <= set(read)
@@ -89,7 +89,7 @@ def test_a_timeline_opens_on_the_newest_steps(profile: Profile, whole: Timeline)
 @pytest.mark.slow
 def test_a_timeline_opens_on_a_chosen_step(profile: Profile, whole: Timeline) -> None:
     for number in range(0, len(whole.steps["step"]), 37):
-        read = check(profile, whole, Place(step=whole.steps["step"][number]))
+        read = check_against_whole(profile, whole, Place(step=whole.steps["step"][number]))
         assert read is not None
         assert number in read
 
@@ -100,7 +100,7 @@ def test_every_step_in_view_is_read(
     profile: Profile, whole: Timeline, begin: float, length: float
 ) -> None:
     view = round(begin * whole.length_ns), round((begin + length) * whole.length_ns)
-    read = check(profile, whole, Place(view=view))
+    read = check_against_whole(profile, whole, Place(view=view))
     if read is None:
         return
     start, end = np.array(whole.steps["start"]), np.array(whole.steps["end"])
@@ -131,7 +131,7 @@ def test_a_run_of_several_workers_opens_on_its_newest_steps_and_on_a_step(
     numbers = whole.steps["step"]
     for number in (len(numbers) - 1, len(numbers) // 3):
         place = Place() if number == len(numbers) - 1 else Place(step=numbers[number])
-        read = check(profile, whole, place, is_estimated=True)
+        read = check_against_whole(profile, whole, place, is_estimated=True)
         assert read is not None
         assert number in read
 

@@ -27,7 +27,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_list_of_programs_that_wait(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["attach", "--runs", str(run.parent)]) == 0
-    check(capsys)
+    check_no_control_characters(capsys)
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_a_refusal_has_no_control_characters(
     log.write(Failed(f"it ended: {STEERING}"))
     log.close()
     assert main([word.replace("RUN", str(run)) for word in command]) == 2
-    check(capsys)
+    check_no_control_characters(capsys)
 
 
-def check(capsys: pytest.CaptureFixture[str]) -> None:
+def check_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     output = "".join(capsys.readouterr())
     assert "\N{REPLACEMENT CHARACTER}" in output
     assert all(char.isprintable() or char == "\n" for char in output), ascii(output)

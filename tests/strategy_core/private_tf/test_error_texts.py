@@ -220,9 +220,9 @@ def test_the_error_of_a_step_called_op_by_op_on_a_tpu_is_recognised() -> None:
     """Through the emulation, whose run begins with the check of TensorFlow's own TPUStrategy."""
     import tensorflow as tf
 
-    from tests.strategy_core.tpu.strategies import make
+    from tests.strategy_core.tpu.strategies import make_strategy
 
-    strategy = make(2)
+    strategy = make_strategy(2)
     error = error_of(lambda: strategy.run(lambda: tf.constant(1.0)))
     assert error_texts.EAGER_STEP_ON_TPU.search(str(error)), error
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from strategy_core import tpu
 
 
-def make(num_replicas: int = 8, num_cores: int = 1, spmd: bool = False) -> Any:
+def make_strategy(num_replicas: int = 8, num_cores: int = 1, spmd: bool = False) -> Any:
     """A strategy on as many emulated cores as that takes."""
     return tpu.build(num_replicas, num_cores, spmd=spmd)
 

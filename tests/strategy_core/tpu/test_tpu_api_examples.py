@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from strategy_core import tpu
-from tests.strategy_core.tpu.strategies import copies, make, results, values
+from tests.strategy_core.tpu.strategies import copies, make_strategy, results, values
 
 pytestmark = pytest.mark.tf
 
@@ -42,7 +42,7 @@ def test_a_strategy_is_constructed_as_in_the_api_page():
 
 
 def test_custom_training_loop():
-    strategy = make(2)
+    strategy = make_strategy(2)
     with strategy.scope():
         model = tf.keras.Sequential([tf.keras.Input((5,)), tf.keras.layers.Dense(2)])
         optimizer = tf.keras.optimizers.SGD(learning_rate=0.1)
@@ -158,7 +158,7 @@ def test_replicate_to_logical_devices():
 
 
 def test_distribute_dataset():
-    strategy = make(2)
+    strategy = make_strategy(2)
     dist_dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2))
 
     @tf.function
@@ -170,7 +170,7 @@ def test_distribute_dataset():
 
 
 def test_values_from_function():
-    strategy = make(2)
+    strategy = make_strategy(2)
     from_function = strategy.experimental_distribute_values_from_function
     local = strategy.experimental_local_results
     assert [float(v) for v in local(from_function(lambda _: tf.constant(1.0)))] == [1.0, 1.0]
@@ -180,7 +180,7 @@ def test_values_from_function():
 
 
 def test_values_placed_on_worker_devices():
-    strategy = make(2)
+    strategy = make_strategy(2)
     multiple_values = []
     for device in strategy.extended.worker_devices:
         with tf.device(device):
@@ -193,7 +193,7 @@ def test_values_placed_on_worker_devices():
 
 
 def test_gather():
-    strategy = make(2)
+    strategy = make_strategy(2)
     distributed = strategy.experimental_distribute_values_from_function(
         lambda _: tf.identity(tf.constant([[1], [2]]))
     )
@@ -206,7 +206,7 @@ def test_gather():
 
 
 def test_gather_along_each_axis():
-    strategy = make(4)
+    strategy = make_strategy(4)
     single = tf.reshape(tf.range(6), shape=(1, 2, 3))
     distributed = strategy.experimental_distribute_values_from_function(
         lambda _: tf.identity(single)
@@ -222,7 +222,7 @@ def test_gather_along_each_axis():
 
 
 def test_reduce():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     @tf.function
     def step_fn():
@@ -240,7 +240,7 @@ def test_reduce():
 
 
 def test_reduce_along_the_batch():
-    strategy = make(2)
+    strategy = make_strategy(2)
     losses = values(strategy, [[0, 1, 2, 3], [4, 5, 6, 7]])
     assert strategy.reduce("sum", losses, axis=None).numpy().tolist() == [4, 6, 8, 10]
     assert int(strategy.reduce("sum", losses, axis=0)) == 28
@@ -251,7 +251,7 @@ def test_reduce_along_the_batch():
 
 
 def test_run_with_a_constant():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     @tf.function
     def replica_fn(input):
@@ -261,7 +261,7 @@ def test_run_with_a_constant():
 
 
 def test_run_with_values_that_are_the_same_on_all_replicas():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     @tf.function
     def run():
@@ -274,7 +274,7 @@ def test_run_with_values_that_are_the_same_on_all_replicas():
 
 
 def test_run_with_all_reduce():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     @tf.function
     def run():
@@ -290,7 +290,7 @@ def test_run_with_all_reduce():
 
 
 def test_each_replica_knows_its_id():
-    strategy = make(2)
+    strategy = make_strategy(2)
     run = tf.function(
         lambda: strategy.run(lambda: tf.distribute.get_replica_context().replica_id_in_sync_group)
     )
@@ -298,7 +298,7 @@ def test_each_replica_knows_its_id():
 
 
 def test_scope():
-    strategy = make(2)
+    strategy = make_strategy(2)
     with strategy.scope():
         inside = tf.Variable(1.0)
         assert strategy.extended.variable_created_in_scope(inside)
@@ -310,7 +310,7 @@ def test_scope():
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_reduce_to_and_update_in_a_merge_call(batch):
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     @tf.function
     def step_fn(var):
@@ -332,7 +332,7 @@ def test_reduce_to_and_update_in_a_merge_call(batch):
 
 
 def test_update_outside_of_replicas():
-    strategy = make(2)
+    strategy = make_strategy(2)
     with strategy.scope():
         v = tf.Variable(5.0, aggregation=tf.VariableAggregation.SUM)
     result = strategy.extended.update(v, lambda v: v.assign(1.0))
@@ -341,7 +341,7 @@ def test_update_outside_of_replicas():
 
 
 def test_merge_call_sees_the_value_of_every_replica():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     def merge_fn(distribution, three_plus_replica_id):
         return sum(distribution.experimental_local_results(three_plus_replica_id))
@@ -357,7 +357,7 @@ def test_merge_call_sees_the_value_of_every_replica():
 
 
 def test_all_gather_concatenates_the_values_of_replicas():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     @tf.function
     def gather_nest():
@@ -372,7 +372,7 @@ def test_all_gather_concatenates_the_values_of_replicas():
 
 
 def test_all_gather_of_a_type_that_cannot_be_summed():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     @tf.function
     def run():
@@ -387,7 +387,7 @@ def test_all_gather_of_a_type_that_cannot_be_summed():
 
 
 def test_gradients_through_all_reduce_and_all_gather():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     @tf.function
     def run(x):

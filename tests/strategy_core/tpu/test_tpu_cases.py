@@ -15,7 +15,7 @@ from strategy_core import tpu
 from strategy_core.private_tf import tpu as private_tf
 from strategy_core.tpu import mesh
 from strategy_core.tpu.system_state import State, set_state
-from tests.strategy_core.tpu.strategies import make, results, values
+from tests.strategy_core.tpu.strategies import make_strategy, results, values
 from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.tf
@@ -42,7 +42,7 @@ def test_ctc_loss_and_its_gradient():
             loss = tf.nn.ctc_loss([[1, 2]], x, [2], [4], blank_index=0)
         return loss, tape.gradient(loss, x)
 
-    strategy = make(2)
+    strategy = make_strategy(2)
     expected = tf.function(loss_and_gradient)(logits)
     outputs = tf.function(lambda x: strategy.run(loss_and_gradient, args=(x,)))(logits)
     for value, by_replica in zip(expected, outputs, strict=True):
@@ -51,7 +51,7 @@ def test_ctc_loss_and_its_gradient():
 
 
 def test_a_smaller_last_batch_is_gathered():
-    strategy = make(2)
+    strategy = make_strategy(2)
     dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(7).batch(4))
     predict = tf.function(lambda batch: strategy.run(lambda x: x * 2, args=(batch,)))
     gathered = [strategy.gather(predict(batch), axis=0).numpy().tolist() for batch in dataset]
@@ -59,7 +59,7 @@ def test_a_smaller_last_batch_is_gathered():
 
 
 def test_jit_compile_around_run_has_no_effect():
-    strategy = make(2)
+    strategy = make_strategy(2)
     with strategy.scope():
         variable = tf.Variable(1.0)
         mean = tf.keras.metrics.Mean()
@@ -115,7 +115,7 @@ def test_a_shape_for_another_mesh_is_pointed_to_the_topology():
 
 
 def test_arguments_of_unknown_rank_are_refused():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     @tf.function(input_signature=[tf.TensorSpec(None, tf.float32)])
     def step(x):
@@ -146,7 +146,7 @@ def test_a_second_initialization_warns(messages):
 
 
 def test_a_step_after_shutdown_and_a_strategy_without_a_system_warn(messages):
-    strategy = make(2)
+    strategy = make_strategy(2)
     resolver = strategy.cluster_resolver
     tpu.shutdown_tpu_system(resolver)
     with pytest.warns(tpu.TPUProgramWarning, match="was shut down; on a TPU, this step fails"):
@@ -211,7 +211,7 @@ def test_a_programs_own_number_of_threads_stays():
 
 
 def test_manual_partitioning_is_refused():
-    strategy = make(4, 2, spmd=True)
+    strategy = make_strategy(4, 2, spmd=True)
     sharding = private_tf.xla_sharding.Sharding.tile(np.array([[0], [1]]))
 
     @tf.function
@@ -229,7 +229,7 @@ def test_manual_partitioning_is_refused():
 def test_outside_compilation_that_maps_over_shards_is_refused():
     from tensorflow.python.tpu import tpu_replication
 
-    strategy = make(4, 2, spmd=True)
+    strategy = make_strategy(4, 2, spmd=True)
 
     @tf.function
     def step(x):
@@ -244,7 +244,7 @@ def test_outside_compilation_that_maps_over_shards_is_refused():
 
 
 def test_the_switch_for_packed_variables_has_no_effect():
-    strategy = make(2)
+    strategy = make_strategy(2)
     strategy._enable_packed_variable_in_eager_mode = True
     with strategy.scope():
         variable = tf.Variable(1.0, synchronization=tf.VariableSynchronization.ON_READ)
@@ -255,7 +255,7 @@ def test_the_switch_for_packed_variables_has_no_effect():
 
 @pytest.mark.parametrize("name", ["TPUEmbedding", "TPUEmbeddingV2"])
 def test_embedding_hardware_is_refused_in_a_sentence(name):
-    strategy = make(2)
+    strategy = make_strategy(2)
     embedding = tf.tpu.experimental.embedding
     table = embedding.TableConfig(16, 8)
     with (

@@ -8,18 +8,18 @@ import tensorflow as tf
 from strategy_core import tpu
 from strategy_core.tpu import mesh
 from strategy_profiles.errors import LabError
-from tests.strategy_core.tpu.strategies import make
+from tests.strategy_core.tpu.strategies import make_strategy
 
 pytestmark = pytest.mark.tf
 
 
 def test_pure_eager_execution():
     with pytest.raises(NotImplementedError, match="does not support pure eager execution"):
-        make(2).run(lambda: tf.constant(1))
+        make_strategy(2).run(lambda: tf.constant(1))
 
 
 def test_a_core_that_does_not_exist_is_refused():
-    strategy = make(4, 2)
+    strategy = make_strategy(4, 2)
     with pytest.raises(ValueError, match="`logical_core_id` to assign must be lower then total"):
         strategy.experimental_assign_to_logical_device(tf.ones([2]), 2)
     with (
@@ -31,7 +31,7 @@ def test_a_core_that_does_not_exist_is_refused():
 
 def test_assignment_in_spmd_mode():
     with pytest.raises(ValueError, match="Cannot assign a tensor to a logical device in SPMD mode"):
-        make(4, 2, spmd=True).experimental_assign_to_logical_device(tf.ones([2]), 0)
+        make_strategy(4, 2, spmd=True).experimental_assign_to_logical_device(tf.ones([2]), 0)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_assignment_in_spmd_mode():
 )
 def test_an_invalid_split_is_refused(shape, split, message):
     with pytest.raises(ValueError, match=message):
-        make(4, 2).experimental_split_to_logical_devices(tf.ones(shape), split)
+        make_strategy(4, 2).experimental_split_to_logical_devices(tf.ones(shape), split)
 
 
 def test_more_replicas_than_fit():
@@ -83,7 +83,7 @@ def test_existing_logical_devices_become_the_cores():
 
 
 def test_static_shapes_only():
-    strategy = make(2)
+    strategy = make_strategy(2)
     options = tf.distribute.RunOptions(experimental_enable_dynamic_batch_size=False)
 
     @tf.function(input_signature=[tf.TensorSpec([None])])
@@ -98,7 +98,7 @@ def test_sparse_input_is_not_fetched_to_devices():
     sparse = tf.sparse.from_dense([[1, 0], [0, 1]])
     dataset = tf.data.Dataset.from_tensor_slices(sparse).batch(2)
     with pytest.raises(ValueError, match="experimental_fetch_to_device set to False"):
-        make(2).experimental_distribute_dataset(dataset)
+        make_strategy(2).experimental_distribute_dataset(dataset)
 
 
 def test_replication_per_replica():
@@ -107,13 +107,13 @@ def test_replication_per_replica():
         experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA,
     )
     with pytest.raises(NotImplementedError, match="PER_REPLICA"):
-        make(2).experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2), options)
+        make_strategy(2).experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2), options)
 
 
 def test_annotations_that_the_emulation_does_not_know_say_so():
     from strategy_core.private_tf import tpu as private_tf
 
-    strategy = make(4, 2)
+    strategy = make_strategy(4, 2)
 
     @tf.function
     def run():

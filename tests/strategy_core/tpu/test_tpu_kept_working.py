@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.strategy_core.tpu.strategies import make, results
+from tests.strategy_core.tpu.strategies import make_strategy, results
 
 pytestmark = pytest.mark.tf
 
 
 def test_keras_ctc_loss_equals_that_of_one_device():
     labels, logits = tf.constant([[1, 2]]), tf.reshape(tf.range(16.0) / 7, [1, 4, 4])
-    strategy = make(2)
+    strategy = make_strategy(2)
     loss = tf.keras.losses.CTC(reduction="sum")  # a mean would be scaled by the replicas
     outputs = tf.function(lambda: strategy.run(lambda: loss(labels, logits)))()
     for each in results(strategy, outputs):
@@ -24,7 +24,7 @@ def test_keras_ctc_loss_equals_that_of_one_device():
 
 @pytest.mark.parametrize("kind", ["ragged", "sparse"])
 def test_ragged_and_sparse_batches_that_stay_on_the_host_are_read(kind: str):
-    strategy = make(2)
+    strategy = make_strategy(2)
     rows = tf.ragged.constant([[1.0], [2.0, 3.0], [4.0], [5.0, 6.0]])
     data = tf.data.Dataset.from_tensor_slices(rows if kind == "ragged" else rows.to_sparse())
     options = tf.distribute.InputOptions(experimental_fetch_to_device=False)
@@ -47,7 +47,7 @@ def test_a_bfloat16_step_has_the_loss_of_one_device():
     def step(part):
         return tf.reduce_sum(tf.matmul(part, weights))
 
-    strategy = make(2)
+    strategy = make_strategy(2)
     outputs = tf.function(lambda: strategy.run(step, args=(examples,)))()
     for each in strategy.experimental_local_results(outputs):
         assert each.dtype == tf.bfloat16
@@ -57,7 +57,7 @@ def test_a_bfloat16_step_has_the_loss_of_one_device():
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_checkpoint_restores_the_variables_of_all_replicas(tmp_path: Path, is_async: bool):
-    strategy = make(2)
+    strategy = make_strategy(2)
     with strategy.scope():
         variable = tf.Variable(3.0)
     checkpoint = tf.train.Checkpoint(variable=variable)

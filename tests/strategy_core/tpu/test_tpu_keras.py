@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.strategy_core.tpu.strategies import copies, make
+from tests.strategy_core.tpu.strategies import copies, make_strategy
 
 pytestmark = pytest.mark.tf
 
@@ -35,7 +35,7 @@ def _compiled(strategy, normalised=False, **options):
 
 
 def test_fit_evaluate_predict():
-    model = _compiled(make(4), normalised=True)
+    model = _compiled(make_strategy(4), normalised=True)
     history = model.fit(FEATURES, LABELS, batch_size=16, epochs=6, verbose=0)
     assert history.history["loss"][-1] < 0.7 * history.history["loss"][0]
     loss, accuracy = model.evaluate(FEATURES, LABELS, batch_size=16, verbose=0)
@@ -45,7 +45,7 @@ def test_fit_evaluate_predict():
 
 
 def test_several_steps_per_execution_train_the_same():
-    one, three = _compiled(make(2)), _compiled(make(2), steps_per_execution=3)
+    one, three = _compiled(make_strategy(2)), _compiled(make_strategy(2), steps_per_execution=3)
     for model in (one, three):
         model.fit(FEATURES, LABELS, batch_size=16, shuffle=False, verbose=0)
     for a, b in zip(one.get_weights(), three.get_weights(), strict=True):
@@ -53,7 +53,7 @@ def test_several_steps_per_execution_train_the_same():
 
 
 def test_fit_over_logical_cores():
-    strategy = make(2, 2, spmd=True)
+    strategy = make_strategy(2, 2, spmd=True)
     with strategy.scope():
 
         class Split(tf.keras.layers.Layer):
@@ -78,7 +78,7 @@ def test_fit_over_logical_cores():
 
 
 def test_recurrent_and_embedding_layers():
-    strategy = make(2)
+    strategy = make_strategy(2)
     with strategy.scope():
         model = tf.keras.Sequential(
             [
@@ -95,12 +95,12 @@ def test_recurrent_and_embedding_layers():
 
 
 def test_save_and_load(tmp_path):
-    model = _compiled(make(2))
+    model = _compiled(make_strategy(2))
     model.fit(FEATURES, LABELS, batch_size=16, verbose=0)
     expected = model.predict(FEATURES, verbose=0)
     model.save(tmp_path / "model.keras")
     model.export(tmp_path / "saved", verbose=False)
-    with make(4).scope():
+    with make_strategy(4).scope():
         again = tf.keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(again.predict(FEATURES, verbose=0), expected, atol=1e-5)
     loaded = tf.saved_model.load(tmp_path / "saved")
@@ -112,7 +112,7 @@ def test_save_and_load(tmp_path):
 )
 def test_a_checkpoint_moves_to_another_shape(tmp_path, first, second):
     def variables(shape):
-        strategy = make(*shape, spmd=shape[1] > 1)
+        strategy = make_strategy(*shape, spmd=shape[1] > 1)
         with strategy.scope():
             return tf.Variable([1.0, 2.0]), tf.Variable(3)
 

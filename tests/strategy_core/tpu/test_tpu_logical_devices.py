@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.strategy_core.tpu.strategies import copies, make, results
+from tests.strategy_core.tpu.strategies import copies, make_strategy, results
 
 pytestmark = pytest.mark.tf
 
@@ -17,7 +17,7 @@ def _ops_on(strategy, core, replica=0):
 
 
 def test_operations_on_an_assigned_tensor_follow_it():
-    strategy = make(2, 2)
+    strategy = make_strategy(2, 2)
 
     @tf.function
     def run(x):
@@ -38,7 +38,7 @@ def test_operations_on_an_assigned_tensor_follow_it():
 
 
 def test_a_model_over_two_cores_with_its_gradients_and_updates():
-    strategy = make(2, 2)
+    strategy = make_strategy(2, 2)
     with strategy.scope():
         first = tf.Variable(np.full((3, 4), 0.5, np.float32))
         with strategy.extended.experimental_logical_device(1):
@@ -80,7 +80,7 @@ def test_a_model_over_two_cores_with_its_gradients_and_updates():
 
 
 def test_ops_in_the_scope_of_a_logical_device():
-    strategy = make(1, 4)
+    strategy = make_strategy(1, 4)
 
     @tf.function
     def run():

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from tests.strategy_core.tpu.models import BATCH, MODELS
-from tests.strategy_core.tpu.strategies import copies, make, values
+from tests.strategy_core.tpu.strategies import copies, make_strategy, values
 
 pytestmark = pytest.mark.tf
 
@@ -66,7 +66,7 @@ def on_cores(strategy: Any, name: str, num_cores: int) -> list[list[Any]]:
 @pytest.mark.parametrize(("num_replicas", "num_cores"), SHAPES, ids=str)
 @pytest.mark.parametrize("name", MODELS)
 def test_training_equals_that_of_one_device(name, num_replicas, num_cores, spmd):
-    strategy = make(num_replicas, num_cores, spmd)
+    strategy = make_strategy(num_replicas, num_cores, spmd)
     trained = on_cores(strategy, name, num_cores)
     for expected, actual in zip(on_one_device(name), trained, strict=True):
         np.testing.assert_allclose(actual[0], expected, atol=1e-6)
@@ -82,7 +82,8 @@ def test_training_equals_that_of_one_device(name, num_replicas, num_cores, spmd)
 @pytest.mark.parametrize(("num_replicas", "num_cores"), [(8, 1), (2, 4)])
 def test_two_runs_are_the_same_bit_for_bit(num_replicas, num_cores):
     first, second = (
-        on_cores(make(num_replicas, num_cores, spmd=True), "cnn", num_cores) for _ in range(2)
+        on_cores(make_strategy(num_replicas, num_cores, spmd=True), "cnn", num_cores)
+        for _ in range(2)
     )
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a[0], b[0])

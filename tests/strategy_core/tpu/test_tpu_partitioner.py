@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.strategy_core.tpu.strategies import make, results, values
+from tests.strategy_core.tpu.strategies import make_strategy, results, values
 
 pytestmark = pytest.mark.tf
 
@@ -196,12 +196,12 @@ exponentials of attention make 1.6e-5 of it. A tile in the wrong place differs b
 
 @cache
 def strategy() -> Any:
-    return make(1, 4, spmd=True)
+    return make_strategy(1, 4, spmd=True)
 
 
 @cache
 def two_by_two() -> Any:
-    return make(1, 2, spmd=True)
+    return make_strategy(1, 2, spmd=True)
 
 
 def _differentiated(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from strategy_core import tpu
 from strategy_profiles.tables.schema import TABLES
-from tests.strategy_core.tpu.strategies import make
+from tests.strategy_core.tpu.strategies import make_strategy
 
 pytestmark = pytest.mark.tf
 
@@ -22,7 +22,7 @@ def _report(strategy, fn, *args):
 
 
 def test_an_all_reduce_among_replicas():
-    strategy = make(4)
+    strategy = make_strategy(4)
     report, run = _report(
         strategy,
         lambda x: tf.distribute.get_replica_context().all_reduce("sum", x),
@@ -38,7 +38,7 @@ def test_an_all_reduce_among_replicas():
 
 
 def test_a_halo_exchange_moves_rows_over_every_edge():
-    strategy = make(1, 4, spmd=True)
+    strategy = make_strategy(1, 4, spmd=True)
     image, kernel = np.ones((2, 8, 8, 3), np.float32), np.ones((3, 3, 3, 4), np.float32)
 
     def fn(x):
@@ -58,7 +58,7 @@ def test_a_halo_exchange_moves_rows_over_every_edge():
 
 
 def test_column_then_row_split_matmuls_communicate_once():
-    strategy = make(1, 4, spmd=True)
+    strategy = make_strategy(1, 4, spmd=True)
     x, a, b = (
         np.ones((2, 8), np.float32),
         np.ones((8, 12), np.float32),
@@ -78,7 +78,7 @@ def test_column_then_row_split_matmuls_communicate_once():
 
 
 def test_a_fallback_names_the_op_the_reason_and_the_bytes():
-    strategy = make(2, 2, spmd=True)
+    strategy = make_strategy(2, 2, spmd=True)
 
     def fn(x):
         x = strategy.experimental_split_to_logical_devices(x, [2, 1])
@@ -92,7 +92,7 @@ def test_a_fallback_names_the_op_the_reason_and_the_bytes():
 
 
 def test_bytes_that_only_the_step_knows_are_unknown():
-    strategy = make(2)
+    strategy = make_strategy(2)
     run = tf.function(
         lambda x: strategy.run(
             lambda x: tf.distribute.get_replica_context().all_reduce("sum", x), args=(x,)
@@ -106,7 +106,7 @@ def test_bytes_that_only_the_step_knows_are_unknown():
 
 
 def test_rows_for_the_tables_of_a_run():
-    strategy = make(2, 2, spmd=True)
+    strategy = make_strategy(2, 2, spmd=True)
 
     def fn(x):
         x = strategy.experimental_split_to_logical_devices(x, [1, 2])

@@ -7,13 +7,13 @@ import pytest
 import tensorflow as tf
 
 from strategy_core import tpu
-from tests.strategy_core.tpu.strategies import copies, make, results, values
+from tests.strategy_core.tpu.strategies import copies, make_strategy, results, values
 
 pytestmark = pytest.mark.tf
 
 
 def test_dynamic_batch_size_and_run_options():
-    strategy = make(2)
+    strategy = make_strategy(2)
     options = tf.distribute.RunOptions(experimental_bucketizing_dynamic_shape=True)
 
     @tf.function(input_signature=[tf.TensorSpec([None, 3])])
@@ -26,7 +26,7 @@ def test_dynamic_batch_size_and_run_options():
 
 
 def test_sparse_input_prefetched_on_the_host():
-    strategy = make(2)
+    strategy = make_strategy(2)
     sparse = tf.sparse.from_dense(np.eye(4, dtype=np.float32))
     options = tf.distribute.InputOptions(experimental_fetch_to_device=False)
     dataset = tf.data.Dataset.from_tensor_slices(sparse).batch(4)
@@ -44,7 +44,7 @@ def test_one_input_pipeline_per_host():
         seen.append((context.num_input_pipelines, context.num_replicas_in_sync))
         return tf.data.Dataset.range(8).batch(context.get_per_replica_batch_size(4))
 
-    strategy = make(4)
+    strategy = make_strategy(4)
     first = next(iter(strategy.distribute_datasets_from_function(dataset_fn)))
     assert seen == [(1, 4)]
     assert [each.tolist() for each in results(strategy, first)] == [[0], [1], [2], [3]]
@@ -53,7 +53,7 @@ def test_one_input_pipeline_per_host():
 
 
 def test_run_a_concrete_function_and_a_callable_object():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     class Doubler:
         @tf.function
@@ -68,7 +68,7 @@ def test_run_a_concrete_function_and_a_callable_object():
 
 
 def test_a_traced_function_is_traced_once():
-    strategy, traces = make(4), []
+    strategy, traces = make_strategy(4), []
 
     @tf.function
     def fn(x):
@@ -81,7 +81,7 @@ def test_a_traced_function_is_traced_once():
 
 
 def test_sync_on_read_variable():
-    strategy = make(4)
+    strategy = make_strategy(4)
     with strategy.scope():
         total = tf.Variable(
             0.0,
@@ -106,7 +106,7 @@ def test_sync_on_read_variable():
     ],
 )
 def test_assignment_is_aggregated(aggregation, expected):
-    strategy = make(4)
+    strategy = make_strategy(4)
     with strategy.scope():
         v = tf.Variable(7.0, aggregation=aggregation)
 
@@ -119,7 +119,7 @@ def test_assignment_is_aggregated(aggregation, expected):
 
 
 def test_colocated_variables_and_their_update():
-    strategy = make(2)
+    strategy = make_strategy(2)
     with strategy.scope():
         first = tf.Variable(1.0)
         with strategy.extended.colocate_vars_with(first):
@@ -131,7 +131,7 @@ def test_colocated_variables_and_their_update():
 
 
 def test_broadcast_and_reduce_outside_of_replicas():
-    strategy = make(2)
+    strategy = make_strategy(2)
     with strategy.scope():
         v = tf.Variable(0.0)
         assert float(strategy.extended.broadcast_to(tf.constant(2.0), v)) == 2.0
@@ -147,7 +147,7 @@ def test_broadcast_and_reduce_outside_of_replicas():
 
 
 def test_replica_context_devices():
-    strategy, seen = make(4, 2), []
+    strategy, seen = make_strategy(4, 2), []
 
     def fn():
         context = tf.distribute.get_replica_context()
@@ -161,7 +161,7 @@ def test_replica_context_devices():
 
 
 def test_several_steps_in_one_call():
-    strategy = make(2)
+    strategy = make_strategy(2)
     numbers = tf.data.Dataset.range(12, output_type=tf.int32).batch(2)
     dataset = strategy.experimental_distribute_dataset(numbers)
 
@@ -181,7 +181,7 @@ def test_several_steps_in_one_call():
 
 
 def test_collectives_inside_loops_and_branches():
-    strategy = make(4)
+    strategy = make_strategy(4)
 
     def fn():
         context = tf.distribute.get_replica_context()
@@ -206,7 +206,7 @@ def test_collectives_inside_loops_and_branches():
 
 
 def test_each_replica_may_leave_a_loop_after_a_different_number_of_iterations():
-    strategy = make(4)
+    strategy = make_strategy(4)
 
     def fn():
         limit = tf.distribute.get_replica_context().replica_id_in_sync_group + 1
@@ -217,13 +217,13 @@ def test_each_replica_may_leave_a_loop_after_a_different_number_of_iterations():
 
 def test_replicas_draw_different_numbers():
     tf.random.set_seed(5)
-    strategy = make(4)
+    strategy = make_strategy(4)
     drawn = results(strategy, tf.function(lambda: strategy.run(lambda: tf.random.normal([4])))())
     assert len({tuple(each) for each in drawn}) == 4
 
 
 def test_a_custom_gradient_inside_a_function_is_applied():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     @tf.custom_gradient
     def clipped(x):
@@ -244,7 +244,7 @@ def test_a_custom_gradient_inside_a_function_is_applied():
 
 
 def test_lookup_table():
-    strategy = make(2)
+    strategy = make_strategy(2)
     with strategy.scope():
         table = tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(tf.constant([1, 2]), tf.constant([10, 20])), -1
@@ -254,7 +254,7 @@ def test_lookup_table():
 
 
 def test_run_returns_none_and_nested_structures():
-    strategy = make(2)
+    strategy = make_strategy(2)
     assert tf.function(lambda: strategy.run(lambda: None))() is None
     nested = tf.function(lambda: strategy.run(lambda: {"a": (tf.constant(1), [tf.constant(2)])}))()
     assert results(strategy, nested["a"][1][0]) == [2, 2]

@@ -11,14 +11,14 @@ import tensorflow as tf
 from strategy_core import tpu
 from strategy_core.tpu.xla import kernels
 from strategy_core.tpu.xla.telling import ENVIRONMENT, XlaChecker
-from tests.strategy_core.tpu.strategies import make
+from tests.strategy_core.tpu.strategies import make_strategy
 
 pytestmark = pytest.mark.tf
 
 
 @pytest.fixture(scope="module")
 def strategy():
-    return make(2)
+    return make_strategy(2)
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +173,7 @@ def test_without_soft_placement_the_host_takes_nothing(strategy, variable):
 
 
 def test_a_warning_names_the_line_the_op_and_the_way_out():
-    fresh = make(2)
+    fresh = make_strategy(2)
 
     def step():
         return tf.zeros([tf.random.uniform([], 1, 5, tf.int32)])

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from strategy_core import tpu
 from strategy_core.recorder import marks
-from tests.strategy_core.tpu.strategies import make
+from tests.strategy_core.tpu.strategies import make_strategy
 
 pytestmark = pytest.mark.tf
 
@@ -39,7 +39,7 @@ def _fit(strategy, num_examples):
 
 @pytest.mark.parametrize(("replicas", "cores", "spmd"), [(4, 1, False), (2, 2, True)])
 def test_keras_fit_with_a_smaller_last_batch(replicas, cores, spmd):
-    strategy = make(replicas, cores, spmd=spmd)
+    strategy = make_strategy(replicas, cores, spmd=spmd)
     with warnings.catch_warnings():
         warnings.simplefilter("error", tpu.TPUProgramWarning)
         _fit(strategy, num_examples=20)
@@ -50,7 +50,7 @@ def test_keras_fit_with_a_smaller_last_batch(replicas, cores, spmd):
 
 
 def test_a_variable_on_another_core():
-    strategy = make(2, 2)
+    strategy = make_strategy(2, 2)
     with strategy.scope():
         variable = tf.Variable(tf.ones([3]))
         with strategy.extended.experimental_logical_device(1):
@@ -67,7 +67,7 @@ def test_a_variable_on_another_core():
 
 
 def test_the_recorders_timestamps_are_not_the_programs():
-    strategy = make(2)
+    strategy = make_strategy(2)
 
     def fn():
         x = tf.constant(1.0) + 1
@@ -78,7 +78,7 @@ def test_the_recorders_timestamps_are_not_the_programs():
 
 
 def test_a_summary_runs_on_the_host(tmp_path):
-    strategy = make(2)
+    strategy = make_strategy(2)
     writer = tf.summary.create_file_writer(str(tmp_path))
 
     def fn():

@@ -169,7 +169,7 @@ def test_a_stub_beside_the_steps_is_not_a_step(tmp_path: Path, *, at_end: bool) 
 def test_a_short_first_step_with_the_work_of_the_others_is_one(tmp_path: Path) -> None:
     """The host runs ahead until its queue is full."""
     events = [at_host("ProfilerStep#3", 10, 80), *launched("sgemm", 90, 300, 1, 20), *steps()]
-    assert lengths(opened(tmp_path, events))[0] == (3, 0.08)
+    assert step_lengths_ms(opened(tmp_path, events))[0] == (3, 0.08)
 
 
 @pytest.mark.parametrize("name", ["Optimizer.step#SGD.step", "optimizer.STEP#AdamW.step"])
@@ -185,7 +185,7 @@ def test_a_step_ends_with_the_optimizers(tmp_path: Path, name: str) -> None:
     assert key_number(profile, "step_time").source == "derived"
     (tmp_path / "cut").mkdir()
     cut = [event for event in events if event["ts"] > 700]  # the recording begins inside of a step
-    assert lengths(opened(tmp_path / "cut", cut)) == [(step, 1.0) for step in range(4)]
+    assert step_lengths_ms(opened(tmp_path / "cut", cut)) == [(step, 1.0) for step in range(4)]
 
 
 def test_an_annotation_that_starts_most_of_the_work_is_a_step(tmp_path: Path) -> None:

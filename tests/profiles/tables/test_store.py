@@ -159,9 +159,9 @@ def test_a_run_that_is_deleted_while_it_is_read_cannot_be_read(
     read = getattr(store, deleted_after)
 
     def read_and_delete(*arguments: Any) -> Any:
-        table = read(*arguments)
+        contents = read(*arguments)
         shutil.rmtree(run)
-        return table
+        return contents
 
     monkeypatch.setattr(store, deleted_after, read_and_delete)
     with pytest.raises(RunFolderError, match=r"run folder .* cannot be read: No such file"):

@@ -257,7 +257,7 @@ def test_a_change_within_the_worker_is_applied_or_rejected(
     assert handle.status == "running"
 
 
-def test_a_change_that_takes_a_fresh_worker(launch: Callable[..., RunHandle]) -> None:
+def test_a_change_that_needs_a_fresh_worker_loses_no_step(launch: Callable[..., RunHandle]) -> None:
     handle = launch(steps=1_000_000)
     wait_until(lambda: (handle.step or 0) > 2)
     old = handle.pids

@@ -33,6 +33,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import urllib.error
 import urllib.request
 import uuid
@@ -565,7 +566,8 @@ def main(say: Callable[[str], object] = print) -> None:
         drill = rounds(args.kills, args.seed, Path(folder), browser, first=args.first)
         for number, done in enumerate(drill, args.first):
             if isinstance(done, AssertionError):
-                say(f"{number:3} {VICTIMS[number % len(VICTIMS)]:20} FAILED: {done}")
+                why = "".join(traceback.format_exception(done))
+                say(f"{number:3} {VICTIMS[number % len(VICTIMS)]:20} FAILED: {why}")
                 continue
             status = re.sub(r"\s+", " ", done.status)
             say(

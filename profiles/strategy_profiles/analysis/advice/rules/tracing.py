@@ -27,7 +27,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,53 +56,60 @@ def find(facts: Facts) -> Iterator[Finding]:
     num_steps = facts.steps.num_warm_up
     what = "The first step" if num_steps == 1 else f"The first call, of {num_steps} steps,"
     waited_ms = float(np.nan_to_num(facts.steps.input_ms[0]))
-    waits = waited_ms >= MOST_OF_STEP * first
-    why = ", because it includes what is done only once, such as tracing and compiling."
-    advice = "Record more steps: a long first step is normal, and its share falls."
-    if waits:
-        why = (
-            f": {units.seconds(waited_ms / 1e3)} of it until the first batch was there. In the "
-            "rest it traces and compiles the program."
-        )
-        advice = (
-            "Make the first batch quicker: shuffle() fills its whole buffer before, so give it a "
-            "smaller one, or shuffle file names or indices before the work of map()."
-        )
-    unrolled = None if waits else _unrolled(facts)
-    place: dict[str, str] = {}
-    if unrolled is not None:
-        line, num_times = unrolled
-        place = {"place": Path(line).name}
-        why = (
-            f": the graph has the ops of {place['place']} {num_times:,} times, because TensorFlow "
-            "unrolls a Python loop, and traces and compiles each iteration."
-        )
-        advice = (
-            "Loop with tf.range inside the tf.function (also tf.scan, tf.map_fn or a Keras RNN): "
-            "its graph has one iteration. Record more steps to see what limits a usual one."
-        )
-    if comes_back := facts.num_trained >= SEVERAL:
-        place = {}
-        why = (
-            f". The program trains {facts.num_trained} times, each time with another function "
-            "of the step, and each begins with such a step, which traces it."
-        )
-        advice = (
-            "Make and compile one model, or in a custom loop one tf.function for the step, and set "
-            "the weights and those of the optimizer before each training."
-        )
+    reason = _reason(facts, waited_ms, is_wait=waited_ms >= MOST_OF_STEP * first)
     yield finding(
         facts,
         KEY,
         f"{what} took {units.seconds(first / 1e3)}, {units.share(first / total)} of the time of "
-        f"{facts.all_steps}{why} Other numbers do not include it.",
-        advice,
+        f"{facts.all_steps}{reason.why} Other numbers do not include it.",
+        reason.advice,
         over_all_steps(facts, first),
         once_ms=first,
         first_batch_ms=waited_ms,
-        comes_back=comes_back,
-        can_be_mended=waits or unrolled is not None,
-        **place,
+        **reason.evidence,
+    )
+
+
+class _Reason(NamedTuple):
+    why: str
+    """The end of the sentence."""
+    advice: str
+    evidence: dict[str, Any]
+
+
+def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
+    """Why the first step is long. `comes_back`: so is that of each further model of the program.
+    `can_be_mended`: by something else than more steps."""
+    if facts.num_trained >= SEVERAL:
+        return _Reason(
+            f". The program trains {facts.num_trained} times, each time with another function "
+            "of the step, and each begins with such a step, which traces it.",
+            "Make and compile one model, or in a custom loop one tf.function for the step, and set "
+            "the weights and those of the optimizer before each training.",
+            {"comes_back": True, "can_be_mended": True},
+        )
+    if is_wait:
+        return _Reason(
+            f": {units.seconds(waited_ms / 1e3)} of it until the first batch was there. In the "
+            "rest it traces and compiles the program.",
+            "Make the first batch quicker: shuffle() fills its whole buffer before, so give it a "
+            "smaller one, or shuffle file names or indices before the work of map().",
+            {"comes_back": False, "can_be_mended": True},
+        )
+    if unrolled := _unrolled(facts):
+        line, num_times = unrolled
+        place = Path(line).name
+        return _Reason(
+            f": the graph has the ops of {place} {num_times:,} times, because TensorFlow unrolls a "
+            "Python loop, and traces and compiles each iteration.",
+            "Loop with tf.range inside the tf.function (also tf.scan, tf.map_fn or a Keras RNN): "
+            "its graph has one iteration. Record more steps to see what limits a usual one.",
+            {"comes_back": False, "can_be_mended": True, "place": place},
+        )
+    return _Reason(
+        ", because it includes what is done only once, such as tracing and compiling.",
+        "Record more steps: a long first step is normal, and its share falls.",
+        {"comes_back": False, "can_be_mended": False},
     )
 
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from strategy_profiles.errors import LabError
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
 
 LAB = "strategy-lab"
 _PREFIX = "strategy_lab."
@@ -42,11 +45,33 @@ class Registered(Struct, frozen=True):
         except Exception as error:
             if self.package == LAB:
                 raise
-            raise LabError(
-                f"The package {self.package} adds {self.name} to {_PREFIX}{self.group}, but "
-                f"{self.value} cannot be loaded: {type(error).__name__}: {error}",
-                advice=f"Update or remove the package {self.package}",
-            ) from error
+            reason = f"cannot be loaded: {type(error).__name__}: {error}"
+            raise self.refused(reason) from error
+
+    def file(self) -> Path:
+        """The file of the module; the packages around it are found, and not imported.
+
+        Raises LabError if there is none.
+        """
+        module = self.value.partition(":")[0]
+        path: Sequence[str] | None = None
+        spec: ModuleSpec | None = None
+        for end in (*(at for at, letter in enumerate(module) if letter == "."), len(module)):
+            known = sys.modules.get(module[:end])
+            specs = (finder.find_spec(module[:end], path) for finder in sys.meta_path)
+            spec = known.__spec__ if known else next(filter(None, specs), None)
+            path = spec.submodule_search_locations if spec else []
+        if spec is None or spec.origin is None:
+            raise self.refused("cannot be found")
+        return Path(spec.origin)
+
+    def refused(self, reason: str) -> LabError:
+        """The error for an object that `reason` says why it cannot be used."""
+        return LabError(
+            f"The package {self.package} adds {self.name} to {_PREFIX}{self.group}, but "
+            f"{self.value} {reason}",
+            advice=f"Update or remove the package {self.package}",
+        )
 
     def _object(self) -> Any:
         module, _, names = self.value.partition(":")
@@ -78,17 +103,9 @@ def loaded(group: str, kind: type | tuple[type, ...]) -> tuple[dict[str, Any], d
         if isinstance(one, kind):
             objects[name] = one
         else:
-            errors[name] = _wrong_kind(item, kind)
+            kinds = kind if isinstance(kind, tuple) else (kind,)
+            errors[name] = item.refused(f"is no {' or '.join(each.__name__ for each in kinds)}")
     return objects, errors
-
-
-def _wrong_kind(item: Registered, kind: type | tuple[type, ...]) -> LabError:
-    kinds = " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
-    return LabError(
-        f"The package {item.package} adds {item.name} to {_PREFIX}{item.group}, but {item.value} "
-        f"is no {kinds}",
-        advice=f"Update or remove the package {item.package}",
-    )
 
 
 @cache

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, expect
 
 import strategy_profiles
 from strategy_core.doctor.package_check import addition_checks
+from strategy_core.planning import strategy_catalog
 from strategy_profiles.registered import every_entry, registered
 from tests import lab_access
 from tests.server_process import server_process
@@ -287,3 +288,30 @@ def test_a_page_is_in_its_place_and_one_that_is_broken_says_why(
         page.goto(f"{server.url}/lost")
         expect(page.get_by_text("The package stranger adds lost")).to_be_visible()
         context.close()
+
+
+STRATEGY = '''
+"""What it does."""
+TITLE = "RingOfOne"
+NEEDS = "a card"
+LINK = "https://x"
+PLACE = 9
+raise SystemExit("run")
+'''
+
+
+def test_a_strategy_is_read_from_its_file_which_is_not_run(
+    packages: Packages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = "[strategy_lab.strategies]\nring-of-one = stranger.ring\nlost = stranger.gone\n"
+    packages.add("stranger", f"{entries}mirrored = stranger.ring\n", ring=STRATEGY.lstrip())
+    monkeypatch.syspath_prepend(packages.folder)
+    strategy_catalog.rows.cache_clear()
+    try:
+        rows = {row.name: row for row in strategy_catalog.rows()}
+    finally:
+        monkeypatch.undo()
+        strategy_catalog.rows.cache_clear()
+    assert (rows["ring-of-one"].module, rows["ring-of-one"].title) == ("stranger.ring", "RingOfOne")
+    assert rows["mirrored"].module == "strategy_core.strategies.mirrored"
+    assert "lost" not in rows

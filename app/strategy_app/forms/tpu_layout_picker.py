@@ -9,7 +9,7 @@ import streamlit as st
 from strategy_app.charts.mesh import CorePlace, mesh
 from strategy_app.forms.field_errors import FieldErrors
 from strategy_app.widgets.chart import draw_chart
-from strategy_core.tpu import mesh as meshes
+from strategy_core.planning import tpu_mesh as meshes
 from strategy_profiles.errors import LabError
 from strategy_profiles.spec.run_spec import parse_devices
 from strategy_profiles.user_input.text import whole_or_none

@@ -7,8 +7,8 @@
     topology = tpu.initialize_tpu_system(resolver)
     strategy = tpu.TPUStrategy(resolver)
 
-The names are loaded on first use, so that `strategy_core.planning.tpu_mesh`, which draws topologies, can be
-imported by code that must not import TensorFlow.
+The names are loaded on first use, so that `mesh`, which draws topologies, can be imported by code
+that must not import TensorFlow.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _HOME = {
     "collective_rows": "rows",
     "transfer_rows": "rows",
 }
-_MODULES = ("runner", "mesh")
+_MODULES = {"runner": "strategy_tpu.runner", "mesh": "strategy_core.planning.tpu_mesh"}
 
 __all__ = [*_HOME, *_MODULES]  # noqa: PLE0604 - names live in _HOME
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
+        return import_module(_MODULES[name])
     if name in _HOME:
         return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,8 +7,7 @@ import os
 import tensorflow as tf
 
 from strategy_core.planning.tpu_mesh import TPUSetupError
-
-SPARE_THREADS = 2
+from strategy_core.runtime.logical_devices import SPARE_THREADS
 
 _asked: list[int] = []
 

@@ -1,6 +1,6 @@
 """One host of an emulated pod: a TensorFlow server that runs while its stdin is open.
 
-python -m strategy_core.tpu.pod_host '{"job": ..., "addresses": [...], "task": 0, "cores": 4}'
+python -m strategy_tpu.pod_host '{"job": ..., "addresses": [...], "task": 0, "cores": 4}'
 """
 
 from __future__ import annotations

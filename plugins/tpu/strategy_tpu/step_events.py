@@ -1,62 +1,27 @@
-"""TPUStrategy from a RunSpec, on a real TPU or on emulated cores, and the placement of its cores.
-
-The emulation is imported only when a TPU strategy is built: every run imports this module, and only
-TPU runs may depend on the private TensorFlow that the emulation needs.
-"""
+"""What is recorded of a traced step: its spread over the cores, and what a TPU would refuse."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from strategy_core import tpu
-from strategy_core.planning import strategy_catalog
 from strategy_profiles.run.event_parts import CoreTraffic, Fallback
-from strategy_profiles.run.events import CoresExpanded, StepCheckedForTpu
-from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.run.events import CoresExpanded, Event, StepCheckedForTpu
+from strategy_tpu.xla.telling import ENVIRONMENT
 
-if TYPE_CHECKING:
-    from strategy_tpu.pod import ServedPod
-
-Split = Callable[[Any], Any]
 NAMES_KEPT = 20
 """Number of op names recorded per op type and reason of a fallback."""
 
 
-def build(spec: RunSpec, devices: Sequence[str]) -> tf.distribute.TPUStrategy:
-    """The strategy of `spec`: on a TPU, or on emulated cores, each on one of the `devices`.
-
-    `devices` are those of all hosts. The hosts of an emulated pod are those in `TF_CONFIG`. Raises
-    SpecError if the devices do not fit the spec.
-    """
-    return tpu.build(
-        len(devices) // spec.tpu.cores_per_replica,
-        spec.tpu.cores_per_replica,
-        spmd=spec.tpu.spmd,
-        topology_shape=spec.tpu.topology,
-        pod=_pod(len(devices)) if spec.workers > 1 else None,
-    )
-
-
-def _pod(num_cores: int) -> ServedPod:
-    from strategy_tpu.pod import ServedPod
-
-    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    cluster = resolver.cluster_spec()
-    per_host = num_cores // cluster.num_tasks("host")
-    return ServedPod(cluster, "host", per_host, own_job=resolver.task_type)
-
-
-def core_devices(strategy: tf.distribute.TPUStrategy) -> list[list[str]]:
-    """Device names by replica and logical core."""
-    emulated = getattr(strategy.extended, "core_devices", None)
-    if emulated is not None:
-        return [[str(device) for device in replica] for replica in emulated]
-    return [[device] for device in strategy.extended.worker_devices]
+def step_events(strategy: tf.distribute.Strategy, segment: int) -> Iterator[Event]:
+    """The events about the traced step of a segment; none on a real TPU."""
+    for event in (expansion(strategy, segment), checked(strategy, segment)):
+        if event is not None:
+            yield event
 
 
 def expansion(strategy: tf.distribute.Strategy, segment: int) -> CoresExpanded | None:
@@ -87,8 +52,6 @@ def checked(strategy: tf.distribute.Strategy, segment: int) -> StepCheckedForTpu
     if checker is None:
         return None
     if not checker.is_on:
-        from strategy_tpu.xla.telling import ENVIRONMENT
-
         return StepCheckedForTpu(
             segment=segment,
             findings=[],
@@ -129,19 +92,3 @@ def _collectives(report: Any) -> list[CoreTraffic]:
         CoreTraffic(op, group, times, size, moved)
         for (op, group, size, moved), times in count.items()
     ]
-
-
-def splitter(strategy: tf.distribute.Strategy, spec: RunSpec) -> Split:
-    """Splits a step's features over the replica's cores, if the spec asks for it."""
-    axis, cores = spec.tpu.split_axis, spec.tpu.cores_per_replica
-    has_cores = strategy_catalog.row(spec.strategy).has_cores
-    if not has_cores or axis is None or cores == 1:
-        return lambda features: features
-
-    def split(tensor: tf.Tensor) -> tf.Tensor:
-        partitions = [1] * tensor.shape.rank
-        if axis < tensor.shape.rank:
-            partitions[axis] = cores
-        return strategy.experimental_split_to_logical_devices(tensor, partitions)
-
-    return lambda features: tf.nest.map_structure(split, features)

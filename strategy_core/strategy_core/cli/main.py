@@ -16,8 +16,6 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
-from pathlib import Path
 from typing import Any, NoReturn, Protocol, cast
 
 import strategy_core.cli
@@ -63,7 +61,7 @@ class _NoPandas:
 def entry_point() -> NoReturn:
     """The command `strategy-lab`."""
     verb = _verb(sys.argv[1]) if sys.argv[1:] else None
-    if verb and _ONLY_READS.search(_source_of(verb.value)):
+    if verb and _ONLY_READS.search(_source_of(verb)):
         _start_quickly()
     sys.exit(main(sys.argv[1:]))
 
@@ -177,25 +175,20 @@ def _list_verbs(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with their help alone, and import none of them."""
     subcommands = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
     for name, verb in verbs().items():
-        subcommands.add_parser(name, help=_help_of(verb.value))
+        subcommands.add_parser(name, help=_help_of(verb))
 
 
-def _help_of(module: str) -> str:
+def _help_of(verb: Registered) -> str:
     """The verb's `HELP`, read from its source."""
-    match = _HELP.search(_source_of(module))
+    match = _HELP.search(_source_of(verb))
     return str(ast.literal_eval(match[1])) if match else ""
 
 
-def _source_of(module: str) -> str:
-    """The text of a module; the packages around it are found, and not imported."""
-    path: Sequence[str] | None = None
-    spec: ModuleSpec | None = None
-    for end in (*(at for at, letter in enumerate(module) if letter == "."), len(module)):
-        known = sys.modules.get(module[:end])
-        specs = (finder.find_spec(module[:end], path) for finder in sys.meta_path)
-        spec = known.__spec__ if known else next(filter(None, specs), None)
-        path = spec.submodule_search_locations if spec else []
-    return Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
+def _source_of(verb: Registered) -> str:
+    try:
+        return verb.file().read_text("utf-8")
+    except LabError:
+        return ""
 
 
 def _add_verbs(

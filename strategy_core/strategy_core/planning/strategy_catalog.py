@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -17,6 +19,7 @@ from strategy_core.planning.inventory import Inventory
 from strategy_profiles.decoders import converted
 from strategy_profiles.errors import LabError, SpecError
 from strategy_profiles.guards import parse_program
+from strategy_profiles.registered import Registered, registered
 from strategy_profiles.spec.run_spec import CROSS_DEVICE_OPS
 from strategy_profiles.user_input.text import quoted
 
@@ -67,6 +70,8 @@ class StrategyRow:
 
     can_change_reduction: bool = False
     """Whether the strategy can change how steps reduce without being rebuilt (`reduce_by`)."""
+    module: str = ""
+    """Of the file, where the strategy is built."""
 
     @property
     def has_choice(self) -> bool:
@@ -114,8 +119,20 @@ def rows() -> tuple[StrategyRow, ...]:
     for folder in folders():  # Python imports a file of that name from the first folder, too
         for path in folder.glob("[!_]*.py"):
             files.setdefault(path.stem, path)
-    every = map(read_row, files.values())
+    every = [*map(read_row, files.values()), *_added({_name_of(path) for path in files.values()})]
     return tuple(sorted(every, key=lambda row: (row.place, row.name)))
+
+
+def _added(known: set[str]) -> Iterator[StrategyRow]:
+    """What packages add and can be read; `strategy-lab doctor` names a file that is not there."""
+    for name, item in registered("strategies").items():
+        if name not in known:
+            with suppress(LabError):
+                yield read_row(item.file(), item)
+
+
+def _name_of(path: Path) -> str:
+    return path.stem.replace("_", "-")
 
 
 def folders() -> list[Path]:
@@ -160,8 +177,8 @@ def row(name: str) -> StrategyRow:
     )
 
 
-def read_row(path: Path) -> StrategyRow:
-    """The row of a strategy's file, which is not run."""
+def read_row(path: Path, added: Registered | None = None) -> StrategyRow:
+    """The row of a strategy's file, which is not run; `added` is the entry point that names it."""
     try:
         tree = parse_program(path)
         card: dict[str, Any] = {
@@ -174,7 +191,8 @@ def read_row(path: Path) -> StrategyRow:
         explanation = (ast.get_docstring(tree) or "").partition("\n\n")[0]
         functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         card |= {
-            "name": path.stem.replace("_", "-"),
+            "name": added.name if added else _name_of(path),
+            "module": added.value if added else f"strategy_core.strategies.{path.stem}",
             "explanation": " ".join(explanation.split()),
             "can_change_reduction": "reduce_by" in functions,
         }
@@ -184,4 +202,4 @@ def read_row(path: Path) -> StrategyRow:
 
 
 _ON_CARD = {field.name.upper() for field in fields(StrategyRow)}
-_ON_CARD -= {"NAME", "EXPLANATION", "CAN_CHANGE_REDUCTION"}
+_ON_CARD -= {"NAME", "EXPLANATION", "CAN_CHANGE_REDUCTION", "MODULE"}

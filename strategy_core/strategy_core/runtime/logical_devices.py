@@ -16,9 +16,10 @@ from strategy_core.planning import strategy_catalog
 from strategy_core.planning.device_plan import DevicePlan, plan
 from strategy_core.planning.gpu_allocation import LocalRank, share_out
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
-from strategy_core.tpu.cores import SPARE_THREADS
 from strategy_profiles.spec.run_spec import RunSpec
 
+SPARE_THREADS = 2
+"""Threads of TensorFlow's runtime beyond one for each device."""
 MIN_LOGICAL_CPUS = 8
 """Logical CPUs created up front, so that a later change to more replicas needs no new worker.
 

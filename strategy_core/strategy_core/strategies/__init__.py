@@ -2,19 +2,24 @@
 
 `strategies/one_device.py` is `one-device`. The first paragraph of its docstring and its constants
 are read without running it (`StrategyRow` in `planning/strategy_catalog.py`); `build` makes the
-strategy. One that has `reduce_by` can change how its steps reduce while it stays. What
-other code must know of a strategy is a trait of its row; no other file compares names.
+strategy. One that has `reduce_by` can change how its steps reduce while it stays; the events of
+`step_events` are recorded once a step is traced. Packages add strategies by entry points of the
+group `strategy_lab.strategies`. What other code must know of a strategy is a trait of its row; no
+other file compares names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from strategy_core.planning import strategy_catalog
 from strategy_core.planning.collective_algorithms import Algorithm
+from strategy_core.runtime.library_files import count_as_lab
+from strategy_profiles.run.events import Event
 from strategy_profiles.spec.run_spec import RunSpec
 
 __path__ += [str(folder) for folder in strategy_catalog.folders() if str(folder) not in __path__]
@@ -37,5 +42,14 @@ def reduce_by(strategy: Any, spec: RunSpec, algorithm: Algorithm) -> None:
         _file_of(spec).reduce_by(strategy, spec, algorithm)
 
 
+def step_events(strategy: Any, spec: RunSpec, segment: int) -> Iterable[Event]:
+    """What the strategy's file says of the traced step of a segment, by its `step_events`."""
+    say = getattr(_file_of(spec), "step_events", None)
+    return say(strategy, segment) if say else ()
+
+
 def _file_of(spec: RunSpec) -> ModuleType:
-    return import_module(f"{__name__}.{spec.strategy.replace('-', '_')}")
+    module = import_module(strategy_catalog.row(spec.strategy).module)
+    if not module.__name__.startswith(__name__):  # of a package that adds it
+        count_as_lab(Path(str(module.__file__)).parent)
+    return module

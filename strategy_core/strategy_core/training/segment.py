@@ -17,8 +17,7 @@ from strategy_core.planning.device_plan import DevicePlan
 from strategy_core.planning.reconfiguration import why_rebuilt
 from strategy_core.planning.spec_rules import check_batch
 from strategy_core.runtime import logical_devices as devices
-from strategy_core.tpu import from_spec
-from strategy_core.training import shape_check, state, workload
+from strategy_core.training import shape_check, state, tpu_cores, workload
 from strategy_core.training.custom_loop import CustomLoop, Loop
 from strategy_core.training.injected_delay import Delays
 from strategy_core.training.input_pipeline import distributed, global_batches
@@ -121,7 +120,7 @@ class Segment:
         """The event that records the opening of the segment."""
         weights = self.model.trainable_variables
         row = strategy_catalog.row(self.spec.strategy)
-        cores = from_spec.core_devices(self.strategy) if row.has_cores else None
+        cores = tpu_cores.core_devices(self.strategy) if row.has_cores else None
         checksum_after = state.checksum(self.take_state()) if checksum_before else None
         return SegmentOpened(
             segment=number,
@@ -318,7 +317,7 @@ def _step(
             delays=delays,
             with_marks=spec.capture.marks,
             with_xla=spec.xla,
-            split=from_spec.splitter(strategy, spec),
+            split=tpu_cores.splitter(strategy, spec),
         )
 
     delays_ms = _delays_ms(spec, planned)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from strategy_core import strategies
 from strategy_core.cluster.barrier import all_can, leave_together, share
 from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.planning.reconfiguration import why_rebuilt
 from strategy_core.private_tf.availability import new_losses
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.runtime.error_message import cause
-from strategy_core.tpu import from_spec
 from strategy_core.training import checkpoint, segment, state
 from strategy_core.training.segment import Segment
 from strategy_core.training.segment_cache import SegmentCache
@@ -233,8 +233,7 @@ class Training:
         return min([end, *changes]) - self.step
 
     def _record_first_step(self) -> None:
-        """Record that the segment has a graph on record, and how it is spread over TPU cores, if it
-        is."""
+        """Record that the segment has a graph on record, and what its strategy says of the step."""
         self._is_first_step_recorded = True
         number = self._num_segments - 1
         if self._current.recorded_as is None:
@@ -242,11 +241,8 @@ class Training:
         self._current.has_recorded(number)
         for loss in new_losses():
             self._recorder.write(Note("warning", loss))
-        strategy = self._current.strategy
-        events = (from_spec.expansion(strategy, number), from_spec.checked(strategy, number))
-        for event in events:
-            if event is not None:
-                self._recorder.write(event)
+        for event in strategies.step_events(self._current.strategy, self._current.spec, number):
+            self._recorder.write(event)
 
     def _is_shared(self, error: Exception) -> bool:
         """Whether an error occurred inside a step that several workers run together.

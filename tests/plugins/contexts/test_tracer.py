@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from strategy_profiles.errors import SpecError
+from strategy_profiles.registered import registered
 
 pytestmark = pytest.mark.tf
 
@@ -129,6 +130,9 @@ def test_a_number_that_json_does_not_have_is_kept_as_text(tf: Any, tmp_path: Pat
     assert replica["value_out"]["components"][0]["value"] == [["nan", 1.0], ["-inf", 2.0]]
 
 
+@pytest.mark.skipif(
+    "tpu" not in registered("strategies"), reason="no installed package emulates TPUs"
+)
 def test_a_tpu_program_is_traced_once_for_all_replicas(tf: Any) -> None:
     from strategy_contexts.tracer import trace_contexts
     from strategy_core import tpu

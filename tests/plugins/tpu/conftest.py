@@ -1,4 +1,7 @@
-"""Eight emulated cores for the tests of this folder, made before TensorFlow starts."""
+"""Eight emulated cores for the tests of this folder, made before TensorFlow starts.
+
+Runs of the lab have theirs in processes of their own.
+"""
 
 from __future__ import annotations
 
@@ -19,5 +22,6 @@ def _eight_cores() -> list[str]:
 
 def pytest_pycollect_makemodule(module_path: Path, parent: Any) -> None:
     """Before a module of this folder is imported, which may make tensors."""
-    del module_path, parent
-    _eight_cores()
+    del parent
+    if not module_path.stem.endswith("_run"):
+        _eight_cores()

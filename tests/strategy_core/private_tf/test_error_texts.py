@@ -143,21 +143,6 @@ def test_the_failure_of_a_peer_is_distinguished_from_the_cause() -> None:
     assert error_texts.ABOUT_PEERS.search(ended.stdout), ended.stdout
 
 
-def test_what_xla_refuses_names_its_node() -> None:
-    import tensorflow as tf
-
-    from strategy_core.tpu.xla.compile_ir import compile_error
-
-    @tf.function(jit_compile=True)
-    def step(text: tf.Tensor) -> Any:
-        return tf.strings.length(text)
-
-    refused = compile_error(step, [tf.TensorSpec([], tf.string)])
-    assert refused is not None
-    assert not error_texts.XLA_PREFIX.search(refused)
-    assert error_texts.XLA_NODE.search(refused), refused
-
-
 def test_the_error_of_a_summary_without_tensorboard_is_recognised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -168,37 +153,6 @@ def test_the_error_of_a_summary_without_tensorboard_is_recognised(
     monkeypatch.setitem(sys.modules, "tensorboard", None)  # as if it was not installed
     error = error_of(lambda: tf.summary.scalar("x", 1.0, 0))
     assert error_texts.NO_TENSORBOARD in str(error)
-
-
-def test_xla_refuses_a_shape_that_depends_on_data() -> None:
-    import tensorflow as tf
-
-    from strategy_core.tpu.xla.compile_ir import compile_error
-
-    @tf.function(jit_compile=True)
-    def step(length: tf.Tensor) -> Any:
-        return tf.zeros([length])
-
-    refused = compile_error(step, [tf.TensorSpec([], tf.int32)])
-    assert refused is not None
-    assert error_texts.XLA_NEEDS_CONSTANT in refused
-
-
-def test_xla_refuses_the_gradient_of_a_loop_without_a_bound() -> None:
-    import tensorflow as tf
-
-    from strategy_core.tpu.xla.compile_ir import compile_error
-
-    @tf.function(jit_compile=True)
-    def step(times: tf.Tensor, x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            _, y = tf.while_loop(lambda i, _: i < times, lambda i, y: (i + 1, y * x), (0, 1.0))
-        return tape.gradient(y, x)
-
-    refused = compile_error(step, [tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.float32)])
-    assert refused is not None
-    assert error_texts.XLA_NEEDS_LIST_SIZE in refused
 
 
 def test_xla_refuses_a_variable_of_another_device() -> None:
@@ -214,17 +168,6 @@ def test_xla_refuses_a_variable_of_another_device() -> None:
     with tf.device("CPU:0"):
         refused = error_of(read)
     assert tensorflow_names.XLA_ACROSS_DEVICES.search(str(refused)), refused
-
-
-def test_the_error_of_a_step_called_op_by_op_on_a_tpu_is_recognised() -> None:
-    """Through the emulation, whose run begins with the check of TensorFlow's own TPUStrategy."""
-    import tensorflow as tf
-
-    from tests.strategy_core.tpu.strategies import make_strategy
-
-    strategy = make_strategy(2)
-    error = error_of(lambda: strategy.run(lambda: tf.constant(1.0)))
-    assert error_texts.EAGER_STEP_ON_TPU.search(str(error)), error
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ import keras
 import tensorflow as tf
 from msgspec import structs
 
+import strategy_core
 from strategy_core.private_tf import error_texts
 from strategy_profiles.run.event_parts import TpuFinding, TpuOutcome
 from strategy_tpu.xla import advice, kernels
@@ -29,13 +30,14 @@ from strategy_tpu.xla.advice import Advice
 from strategy_tpu.xla.cluster_def import ClusterDef
 from strategy_tpu.xla.lowering import Refusal, first_line, is_about_shapes, lower
 
-_ENGINE = Path(__file__).parents[2]
+_ENGINE = Path(strategy_core.__file__).parent
 _LIBRARIES = tuple(
     f"{folder}/"
     for folder in (
         Path(tf.__file__).parent,
         Path(keras.__file__).parent,
         _ENGINE,
+        Path(__file__).parents[1],
         *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
     )
 )

@@ -16,7 +16,7 @@ import strategy_profiles
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports import step_pages, write
 from tests.event_records import read_records, write_records
-from tests.profiles.exports.trace_event_format import check_trace
+from tests.plugins.chrome.trace_event_format import check_trace
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow

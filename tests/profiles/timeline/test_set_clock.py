@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import strategy_profiles
-from strategy_profiles.exports.chrome_trace import trace_events
+from strategy_chrome.export import trace_events
 from strategy_profiles.timeline.layout import lay_out
 from tests.profiles.analysis.test_set_clock import HOUR_NS, SET_AFTER, set_clock
 from tests.synthetic import write_run

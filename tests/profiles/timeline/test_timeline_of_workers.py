@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import strategy_profiles
-from strategy_profiles.exports.chrome_trace import trace_events
+from strategy_chrome.export import trace_events
 from strategy_profiles.timeline import cut_view, lay_out
 from strategy_profiles.timeline.one_clock import MARKED, table_on_one_clock
 from tests.synthetic import TWO_HOSTS, write_run

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from strategy_profiles.exports.trace.tracks import TraceEvent, Track
+from strategy_chrome.tracks import TraceEvent, Track
 
 Row = dict[str, Any]
 

@@ -19,11 +19,11 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from strategy_chrome import replicas
+from strategy_chrome.slices import Row, Slice, in_sequence
+from strategy_chrome.tracks import RUN_PID, TraceEvent, Tracks
 from strategy_profiles.analysis.clocks import worker_clocks
 from strategy_profiles.exports.format import Format
-from strategy_profiles.exports.trace import replicas
-from strategy_profiles.exports.trace.slices import Row, Slice, in_sequence
-from strategy_profiles.exports.trace.tracks import RUN_PID, TraceEvent, Tracks
 from strategy_profiles.tables.columns import ints
 from strategy_profiles.tables.schema import SCHEMA_VERSION
 from strategy_profiles.tables.store import Profile

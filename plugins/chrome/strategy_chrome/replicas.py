@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from strategy_profiles.exports.trace.slices import Flow, Row, Slice, in_sequence
-from strategy_profiles.exports.trace.tracks import Owner, Track, Tracks
+from strategy_chrome.slices import Flow, Row, Slice, in_sequence
+from strategy_chrome.tracks import Owner, Track, Tracks
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.store import Profile

@@ -12,7 +12,7 @@ import pytest
 import strategy_profiles
 from strategy_profiles.exports import write
 from strategy_profiles.tables.store import Profile
-from tests.profiles.exports.trace_event_format import Event, check_trace
+from tests.plugins.chrome.trace_event_format import Event, check_trace
 from tests.synthetic import HOSTILE, write_run
 
 pytestmark = pytest.mark.slow

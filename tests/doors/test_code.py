@@ -59,7 +59,6 @@ OPENS = {
     "strategy_core/workloads/_stdlib.py": OWN,
     "strategy_profiles/capture/helper.py": CHILD,
     "strategy_profiles/exports/__init__.py": SELF,
-    "strategy_profiles/exports/chrome_trace.py": WRITES,
     "strategy_profiles/exports/json.py": WRITES,
     "strategy_profiles/exports/report/page.py": OWN,
     "strategy_profiles/guards.py": GUARD,

@@ -1,4 +1,5 @@
-"""The parts of the Chrome trace; `strategy_chrome.export` puts them together.
+"""A run as a Chrome trace: an export. Nothing else imports it.
 
-Format: "Trace Event Format" (Google). Times are microseconds after the start of the run.
+`export` puts the parts together. Format: "Trace Event Format" (Google). Times are microseconds
+after the start of the run.
 """

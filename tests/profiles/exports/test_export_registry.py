@@ -14,7 +14,7 @@ from strategy_profiles.tables.store import Profile
 
 
 def test_every_format_has_its_name_a_title_and_a_description() -> None:
-    assert set(formats()) >= {"html", "chrome-trace", "csv", "parquet", "json", "xplane"}
+    assert set(formats()) >= {"html", "csv", "parquet", "json", "xplane"}
     for name, item in formats().items():
         assert item.name == name
         assert item.title

@@ -16,12 +16,13 @@ import strategy_profiles
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports import step_pages, write
 from tests.event_records import read_records, write_records
-from tests.plugins.chrome.trace_event_format import check_trace
+from tests.plugins.leaves import asked
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
 
 EVENTS = ("launcher.jsonl", "worker-0-0/events.jsonl")
+CHECKS = {name: check for checks in asked("EXPORT_CHECKS") for name, check in checks.items()}
 ODD = st.one_of(
     st.none(),
     st.booleans(),
@@ -46,7 +47,8 @@ def _check_exports(run: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         report = write(profile, "html", Path(folder) / "report.html").read_text(encoding="utf-8")
         assert report.endswith("</html>\n")
-        check_trace(write(profile, "chrome-trace", Path(folder) / "t").read_text(encoding="utf-8"))
+        for name, check in CHECKS.items():
+            check(write(profile, name, Path(folder) / name).read_text(encoding="utf-8"))
         json.loads(write(profile, "json", Path(folder) / "j").read_text(encoding="utf-8"))
         write(profile, "csv", Path(folder) / "csv")
         write(profile, "parquet", Path(folder) / "parquet")

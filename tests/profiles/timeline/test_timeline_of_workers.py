@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import strategy_profiles
-from strategy_chrome.export import trace_events
 from strategy_profiles.timeline import cut_view, lay_out
 from strategy_profiles.timeline.one_clock import MARKED, table_on_one_clock
 from tests.synthetic import TWO_HOSTS, write_run
@@ -72,24 +71,3 @@ def test_one_worker_is_left_as_it_is(tmp_path: Path) -> None:
 def test_a_missing_table_leaves_the_rest(missing: str, tmp_path: Path) -> None:
     timeline = lay_out(load(tmp_path, missing=(missing,)))
     assert {track.worker for track in timeline.tracks} >= {1}
-
-
-def test_in_the_trace_workers_are_processes_on_one_clock(tmp_path: Path) -> None:
-    events = list(trace_events(load(tmp_path)))
-    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
-    assert list(names.values()) == ["Run", "worker 0", "worker 1"]
-    threads = {
-        e["args"]["name"]
-        for e in events
-        if e["name"] == "thread_name" and names[e["pid"]][-1] == "1"
-    }
-    assert {"replica 2: captured steps", "replica 3: ops of worker 1 CPU:1"} <= threads
-    collectives = [e for e in events if e.get("cat") == "collective"]
-    by_step: dict[int, list[float]] = {}
-    for event in collectives:
-        by_step.setdefault(event["args"]["step"], []).append(event["ts"] + event["dur"])
-    assert {len(ends) for ends in by_step.values()} == {4}
-    assert max(max(ends) - min(ends) for ends in by_step.values()) < 200
-    reduces = {event["name"] for event in collectives}
-    leaving = [e for e in events if e["ph"] == "s" and e["name"] in reduces]
-    assert {names[e["pid"]] for e in leaving} == {"worker 1"}

@@ -88,7 +88,7 @@ FIRST_STYLE = f"""
 @media (max-width:{NARROW}) {{
   [data-testid=stExpandSidebarButton]::after {{content:"Menu"; font-size:.9rem}}
   button kbd {{display:none !important}}
-  [data-testid=stHeading] h2 {{font-size:1.25rem !important}}
+  [data-testid=stHeading] h2 {{font-size:1.25rem !important; padding:0.25rem 0 0}}
   .st-key-page_modes {{margin-left:0; padding-left:0; border-left:none}}
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}

@@ -93,6 +93,7 @@ FIRST_STYLE = f"""
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}
   {_ANSWER} {{flex-direction:column; align-items:stretch}}
+  {_ANSWER}, {_ANSWER} [data-testid=stVerticalBlock] {{gap:.5rem !important}}
   {_ANSWER} > *, {_ANSWER} > * > * {{display:contents}}
   {_EVIDENCE} {{order:1}}
   {_EVIDENCE}:has(.lab-code) {{order:-1}}

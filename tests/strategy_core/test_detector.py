@@ -276,7 +276,7 @@ _EVENTS = st.lists(
         st.tuples(st.just("takes")),
         st.tuples(st.just("assigns")),
         st.tuples(st.just("calls"), st.integers(0, 5), st.booleans()),
-        st.tuples(st.just("ends")),
+        st.tuples(st.just("steps_and_examples")),
     ),
     max_size=120,
 )

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from strategy_core.private_tf import error_texts
 from strategy_tpu.xla.compile_ir import compile_error
-from tests.plugins.tpu.strategies import make
+from tests.plugins.tpu.strategies import make_strategy
 
 pytestmark = pytest.mark.tf
 
@@ -50,7 +50,7 @@ def test_xla_refuses_the_gradient_of_a_loop_without_a_bound() -> None:
 
 def test_a_step_called_op_by_op_on_a_tpu() -> None:
     """Through the emulation, whose run begins with the check of TensorFlow's own TPUStrategy."""
-    strategy = make(2)
+    strategy = make_strategy(2)
     with pytest.raises(NotImplementedError) as error:
         strategy.run(lambda: tf.constant(1.0))
     assert error_texts.EAGER_STEP_ON_TPU.search(str(error.value)), error

@@ -30,8 +30,8 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
     "no run": [
         ("", {}),
         ("compare", {"a": "axe-a", "b": "axe-b"}),
+        ("runs", {}),  # between two pages of one title, by which the next one is known
         ("compare", {"a": "axe-a", "b": "axe-b", "each": "axe-cores"}),
-        ("runs", {}),
     ],
     "a run": [
         ("", {"run": "axe-a"}),

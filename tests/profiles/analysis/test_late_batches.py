@@ -26,12 +26,14 @@ def facts_of(
     agreeing: bool = False,
     late: bool = True,
     has_dataset: bool = True,
+    begins_late: int | None = None,
     cores: tuple[float, float] | None = None,
 ) -> Facts:
     """Replicas 2 and 3 are of worker 1, whose batch is late in each step.
 
     Workers that are `agreeing` wait for each other before they have the batch. Without a dataset,
-    the program's own Python makes the batch before it calls the step. With `cores`, which each
+    the program's own Python makes the batch before it calls the step. A worker that `begins_late`
+    does something else between its steps. With `cores`, which each
     worker uses within its steps, no batch is late.
     """
     options = {"steps": 120, "marks": False, "clock_ahead_ms": (0.0, -50.0)}
@@ -43,7 +45,10 @@ def facts_of(
         events = run / f"worker-{worker}-0" / "events.jsonl"
         records = read_records(events)
         for record in records:
-            slow = late and (agreeing or worker == 1) and cores is None
+            slow = late and (agreeing or worker == 1) and cores is None and begins_late is None
+            if record["kind"] == "step" and worker == begins_late:
+                record["start_ns"] += int(LATE_MS * 1e6)
+                record["wall_ms"] -= LATE_MS
             if record["kind"] == "step" and slow:
                 record["input_ms"] += LATE_MS
             if record["kind"] == "step" and agreeing:
@@ -149,3 +154,15 @@ def test_more_work_of_a_worker_whose_step_takes_the_batch_itself_may_be_its_inpu
 def test_workers_that_use_about_the_same_processor_time_are_not_late(tmp_path: Path) -> None:
     facts = facts_of(tmp_path, cores=(0.8, 1.0), late=False)
     assert facts.stragglers.straggler is None
+
+
+@pytest.mark.parametrize("worker", [0, 1])
+def test_a_worker_that_begins_its_steps_late_is_not_late_by_its_batch(
+    worker: int, tmp_path: Path
+) -> None:
+    facts = facts_of(tmp_path, begins_late=worker)
+    (late,) = [item for item in findings(facts) if item.key == "straggler"]
+    assert late.evidence["worker"] == worker
+    assert "It begins each step later" in late.advice
+    assert "batch" not in late.advice
+    assert (late.cost is None) == (worker == 0), "the account of worker 0 has its time"

@@ -287,31 +287,29 @@ def test_record_captures_a_tutorial_training_loop(tmp_path: Path) -> None:
     assert raw.parent.parent.parent.name == "plugins"
 
 
-def test_the_strategy_is_found_without_being_named(tmp_path: Path) -> None:
-    import tensorflow as tf
-
-    import strategy_core as lab
-
-    strategy = tf.distribute.MirroredStrategy([f"/cpu:{n}" for n in range(6)])
-    with lab.record(tmp_path / "run") as recorder, recorder.step():
-        pass
-    (segment,) = _of_kind(_events(tmp_path / "run"), "segment")
-    assert segment["num_replicas"] == strategy.num_replicas_in_sync == 6
-
-
-def test_a_program_without_a_strategy_is_recorded_as_the_default_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("made", "expected"), [("mirrored", ("mirrored", 2)), ("none", ("default", 1))]
+)
+def test_the_strategy_is_found_without_being_named(
+    made: str, expected: tuple[str, int], tmp_path: Path
+) -> None:
     """In a process of its own: strategies of other tests may be alive here."""
     program = (
         "import sys\n"
         "import tensorflow as tf\n"
         "import strategy_core as lab\n"
+        "cpu = tf.config.list_physical_devices('CPU')[0]\n"
+        "two = [tf.config.LogicalDeviceConfiguration()] * 2\n"
+        "tf.config.set_logical_device_configuration(cpu, two)\n"
+        "if sys.argv[2] == 'mirrored':\n"
+        "    strategy = tf.distribute.MirroredStrategy(['CPU:0', 'CPU:1'])\n"
         "with lab.record(sys.argv[1]) as recorder, recorder.step() as step:\n"
         "    step.result(loss=tf.constant(1.0))\n"
     )
     run = tmp_path / "run"
-    subprocess.run([sys.executable, "-c", program, str(run)], check=True)
+    subprocess.run([sys.executable, "-c", program, str(run), made], check=True)
     (segment,) = _of_kind(_events(run), "segment")
-    assert (segment["strategy"], segment["num_replicas"]) == ("default", 1)
+    assert (segment["strategy"], segment["num_replicas"]) == expected
     assert segment["replica_devices"][0].endswith("device:CPU:0")
 
 

@@ -230,7 +230,7 @@ def test_files_without_usable_data_are_refused(tmp_path: Path) -> None:
         "broken.npz": "broken.npz is not an .npz archive",
         "nothing.csv": "nothing.csv is empty",
         "names.csv": "names.csv holds no examples",
-        "nameless.csv": r"instead of column names, such as 0.5, 1, 0\. Put a line of 3 names",
+        "nameless.csv": r"instead of column names, such as 0.5, 1, 0\. Name the 3 columns",
         "equal.csv": "Several columns of .*equal.csv have the name a",  # in half a second
         "other.csv": "has 1 column; .* Separate the columns",
     }.items():

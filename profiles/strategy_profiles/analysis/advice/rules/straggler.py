@@ -17,7 +17,7 @@ A synchronous step ends when its slowest replica does.
 
 Remove an injected delay. If its work takes longer, compare its ops with those of another replica
 on the Timeline page. If its batch comes later, check its part of the input. If it begins later,
-check how long results take to reach it.
+check how long results take to reach it, and what its program does between two steps.
 """
 
 from __future__ import annotations
@@ -64,6 +64,11 @@ NOTICEABLE_SLOWDOWN = 1.02
 """What a run gains without a late replica's own work, at least, for that work to be the reason."""
 
 
+BEGINS_LATE = "It begins each step later, by what its program does between two steps"
+_BETWEEN = {"own-lines": "between-steps", "predict": "prediction"}
+"""Key of the finding on a row between steps, where it has not the name of its kind."""
+
+
 def find(facts: Facts) -> Iterator[Finding]:
     """Every late replica, the latest first, with what the lab itself injected."""
     late, usual_ms = facts.stragglers.late, facts.steps.median_ms
@@ -98,7 +103,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"{sentence}.{injected}",
         cause[1] if cause else _advice(facts, late, delays_ms),
-        cost_of_lateness(facts, worst),
+        None if cause and _begins_late(facts, worst) else cost_of_lateness(facts, worst),
         replica=worst.replica,
         worker=worst.worker,
         late_ms=worst.late_ms,
@@ -144,6 +149,11 @@ def _finding_behind(facts: Facts, late: ReplicaLateness) -> tuple[str, str] | No
     if copied := copies_behind(facts, late):
         sentence = variable_off_device.copies_of(facts, copied, late.replica)
         return variable_off_device.KEY, f"{sentence}: see that finding."
+    if late.worker == 0 and _begins_late(facts, late):  # the account is of that worker
+        between = facts.account.children("loop/between")
+        longest = max(between, key=lambda row: row.total_ms, default=None)
+        if longest is not None:
+            return _BETWEEN.get(longest.kind, longest.kind), f"{BEGINS_LATE}: see that finding."
     if few_threads.few_threads(facts) and not works_longer(facts, late):
         return few_threads.KEY, "It waits for a thread to run its ops on: see that finding."
     return None
@@ -168,9 +178,8 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
         )
     elif len(unexplained) > 1:
         lead += f"{worst.name[0].upper()}{worst.name[1:]} is the latest. "
-    longer_ms = _input_behind(facts, worst)
-    if longer_ms is not None:
-        return lead + late_batch(facts, worst.worker, longer_ms)
+    if (arrives_late := _why_it_arrives_late(facts, worst)) is not None:
+        return lead + arrives_late
     if facts.stragglers.cores:
         return lead + _works_more(facts, worst)
     slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
@@ -197,7 +206,9 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
 
 def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
     """How much longer its batch takes than those on time; None if that does not make it late."""
-    if facts.stragglers.source == "derived":  # it is late by its batch, or by what it computes
+    is_derived = facts.stragglers.source == "derived"
+    if is_derived and (facts.stragglers.cores or not np.isfinite(facts.steps.input_ms).any()):
+        # late by what it computes; or no wait was measured, and it has its batch with the step
         return None if facts.stragglers.cores else late.late_ms
     all_late = {item.replica for item in facts.stragglers.late}
     waits_ms = {item.replica: item.input_ms for item in facts.breakdown.replicas}
@@ -207,6 +218,26 @@ def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
         return None
     longer_ms = own_ms - float(np.median(on_time))
     return longer_ms if longer_ms >= late.late_ms / 2 else None
+
+
+def _why_it_arrives_late(facts: Facts, late: ReplicaLateness) -> str | None:
+    """What to do about a worker whose batch comes later, or that asks for it later; None if it is
+    late by something else."""
+    longer_ms = _input_behind(facts, late)
+    if longer_ms is not None:
+        return late_batch(facts, late.worker, longer_ms)
+    if not _begins_late(facts, late):
+        return None
+    return (
+        f"{BEGINS_LATE}. Compare it with the others: a checkpoint, a log, a result that one worker "
+        "alone writes."
+    )
+
+
+def _begins_late(facts: Facts, late: ReplicaLateness) -> bool:
+    """Whether it asks for its batches later than the others, and has them as soon."""
+    is_derived = facts.stragglers.source == "derived" and not facts.stragglers.cores
+    return is_derived and _input_behind(facts, late) is None
 
 
 def _works_more(facts: Facts, late: ReplicaLateness) -> str:

@@ -113,6 +113,7 @@ FIRST_STYLE = f"""
   [data-testid=stSidebarUserContent] [data-testid=stVerticalBlock] {{gap:0.5rem}}
   {_SIDEBAR}{_BESIDE_FORM} {{display:none}}
   .st-key-key_numbers {{min-height:7.2rem}}
+  .st-key-first_numbers {{min-height:4.4rem}}
   [data-testid=stSidebarResizeHandle] {{display:none}}
   {_OPEN} ~ * [data-testid=stMainBlockContainer] > * > * {{padding-left:{_WIDTH}}}
 }}

@@ -19,7 +19,8 @@ FIRST = ("loop_time", "loop_throughput", "step_time", "slowest", "loss")
 
 def show_first_numbers(facts: Facts, memory: Tile) -> None:
     """The numbers that people ask for first, and the memory of the run, in a thin row."""
-    show_strip([*(tile_of(item) for item in key_numbers(facts) if item.key in FIRST), memory])
+    with st.container(key="first_numbers"):
+        show_strip([*(tile_of(item) for item in key_numbers(facts) if item.key in FIRST), memory])
 
 
 def show_other_numbers(facts: Facts) -> None:

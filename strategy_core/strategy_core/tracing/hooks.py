@@ -92,7 +92,7 @@ class _NextBatch(Lookup):
         caller = session.threads.this_thread
         if iterator is None or caller.call is not None or caller.is_fetching:
             return method
-        if session.is_idle or session.faults.is_over or session.num_scheduled:
+        if session.is_idle or session.faults.is_over or session.has_scheduled:
             return method
         if session.open_calls and _is_in_replica():
             return method

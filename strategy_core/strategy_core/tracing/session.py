@@ -66,6 +66,8 @@ class Session:
 
         Without its batch the size of the segment's batches would be unknown.
         """
+        self.has_scheduled = False
+        """Whether `num_scheduled` is above 0. An attribute: it is asked for each batch."""
         self.num_idle_steps = 0
         """Steps that were not recorded because the session was idle."""
         self.is_due: Callable[[Recording], bool] | None = None
@@ -140,6 +142,7 @@ class Session:
         """
         self.is_idle, self.left = True, self._recording
         self._recording, self._owner = None, None
+        self.has_scheduled = False
 
     def keep_graphs(self, graphs: FirstGraphs) -> None:
         """Collect the graph of each function that trains at its first call."""
@@ -292,6 +295,7 @@ class Session:
             self.num_elsewhere += call.unit.trains
             return
         recording.scheduled(call, list(self._fetched.values()), weakref.ref(value))
+        self.has_scheduled = True
         self._fetched.clear()
 
     @property
@@ -306,6 +310,7 @@ class Session:
         """After the result of a scheduled step has arrived, at a line of the program."""
         if self.num_scheduled and self._recording is not None:
             self._recording.result_fetched(weakref.ref(value), place)
+            self.has_scheduled = bool(self.num_scheduled)
             self.end_if_due()
 
     @guarded
@@ -313,6 +318,7 @@ class Session:
         """After `join`: every step that was scheduled is done, or one of them raised."""
         if self.num_scheduled and self._recording is not None:
             self._recording.joined(has_failed=has_failed)
+            self.has_scheduled = False
             self.end_if_due()
 
     @guarded

@@ -33,7 +33,7 @@ MOST_OF_TIME = 0.05
 MOST_BYTES = 100_000_000
 """Of event files: a longer run that goes on is not read again. 250,000 steps of four replicas,
 whose reading takes over a second and 300 MB."""
-TOO_LARGE = "A run this long is read again when it is over: **Cause** reads it now."
+TOO_LARGE = "A run this long is read when it is over, or now by **Cause**."
 UNKNOWN = "Nothing is known of the cause yet: the first steps are being recorded."
 
 

@@ -25,11 +25,24 @@ def main() -> None:
 
     assert keras
     assert tf
+    request = request_of_child()
+    if request is not None:
+        run(request)
+
+
+def request_of_child() -> dict[str, Any] | None:
+    """Fork for each request. Returns it in the child; None in the parent, once there is no more.
+
+    The program does not run inside this loop: the account would take it for the program's own,
+    and what the program does after its training for a part of it.
+    """
     for line in sys.stdin:
         pid = os.fork()
         if not pid:
-            run(json.loads(line))
+            request: dict[str, Any] = json.loads(line)
+            return request
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+    return None
 
 
 def run(request: dict[str, Any]) -> None:

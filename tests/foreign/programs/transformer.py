@@ -49,7 +49,7 @@ dist_dataset = strategy.experimental_distribute_dataset(dataset.batch(GLOBAL_BAT
 
 with strategy.scope():
     model = make_model()
-    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(1e-3))
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(1e-2))
     optimizer.build(model.trainable_variables)
     loss_object = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import asyncio.base_events
+import hashlib
 import inspect
 import os
 import random
@@ -55,6 +56,30 @@ def test_the_line_that_takes_the_time_is_the_one_that_is_sampled(tmp_path: Path)
     ]
     assert sum(inside) >= 0.8 * stacks.count
     assert stacks.program_ns == 1
+
+
+def test_a_short_call_that_lets_the_lock_go_has_no_more_than_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as `tf.constant`, after 0.6 ms of Python. The sampler needs the lock for a sample."""
+    monkeypatch.setattr(stack_sampler, "AT_FIRST_S", 0.015)
+    data = bytes(200_000)
+    worker = WorkerFolder(tmp_path / "worker-0-0", 0, 0)
+    sampler = StackSampler(1)
+    sampler.start()
+    sampler.write_to(worker.stacks)
+    calls_s, begun = 0.0, time.monotonic()
+    while time.monotonic() < begun + 4.0:
+        sum(number * 2 for number in range(8000))
+        called = time.monotonic()
+        hashlib.sha256(data)  # lets the lock go
+        calls_s += time.monotonic() - called
+    share = calls_s / (time.monotonic() - begun)
+    sampler.stop()
+    stacks = read_stacks(worker)
+    texts = [stacks.places[place].frames[-1].text for place in stacks.place]
+    is_call = [text.startswith("hashlib") for text in texts]
+    assert stacks.for_ms[is_call].sum() / stacks.for_ms.sum() == pytest.approx(share, abs=0.25)
 
 
 @pytest.mark.parametrize("others", [0, 2], ids=["alone", "beside others"])
@@ -187,7 +212,7 @@ def test_a_program_that_does_not_train_for_long_keeps_few_samples() -> None:
 def test_an_error_of_the_sampling_is_handed_over_and_ends_it() -> None:
     errors: list[Exception] = []
     sampler = StackSampler(1, failed=errors.append)
-    sampler.look = lambda **_: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+    sampler.look = lambda *_, **__: 1 / 0  # type: ignore[method-assign,assignment,return-value]
     sampler.start()
     sampler._sampler.join(5)
     assert [type(error) for error in errors] == [ZeroDivisionError]

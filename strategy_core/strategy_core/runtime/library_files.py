@@ -10,8 +10,9 @@ from pathlib import Path
 
 from strategy_core.processes.import_path import own_packages
 
-_FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "numpy")
-"""Packages that are also used from a checkout, a Bazel build or `pip install --target`."""
+_FRAMEWORKS = ("tensorflow", "keras", "tf_keras")
+"""Packages that are also used from a checkout, a Bazel build or `pip install --target`; NumPy is,
+too. It is no framework: what it does for the program is the program's own work."""
 _INSTALLED = ("/site-packages/", "/dist-packages/")
 """Folders of installed packages, also of the system's, which a virtual environment may use."""
 _SCHEMES = ("stdlib", "platstdlib", "purelib", "platlib")
@@ -42,13 +43,14 @@ def is_library_file(path: str) -> bool:
     """
     if path.startswith("<frozen ") or any(part in path for part in _INSTALLED):
         return True
-    return _is_in(path, _python_folders()) or is_framework_file(path)
+    folders = (*_python_folders(), *_folders_of("numpy"))
+    return _is_in(path, folders) or is_framework_file(path)
 
 
 @lru_cache(maxsize=4096)
 def is_framework_file(path: str) -> bool:
     """Return whether a source file is TensorFlow's or Keras's, wherever it is installed."""
-    return _is_in(path, _framework_folders()) or any(
+    return _is_in(path, _folders_of(*_FRAMEWORKS)) or any(
         f"{part}{name}/" in path for part in _INSTALLED for name in _FRAMEWORKS
     )
 
@@ -63,9 +65,9 @@ def _python_folders() -> tuple[str, ...]:
     return tuple(paths[name] for name in _SCHEMES)
 
 
-def _framework_folders() -> tuple[str, ...]:
-    """The folders from which the frameworks were imported."""
-    packages = [sys.modules.get(name) for name in _FRAMEWORKS]
+def _folders_of(*names: str) -> tuple[str, ...]:
+    """The folders from which these packages were imported."""
+    packages = [sys.modules.get(name) for name in names]
     return tuple(folder for package in packages for folder in getattr(package, "__path__", ()))
 
 

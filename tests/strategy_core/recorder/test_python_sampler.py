@@ -79,6 +79,17 @@ def test_time_in_a_library_counts_for_the_programs_line_that_called_it() -> None
     assert place_of(space["step"]()) == ("python", "/work/train.py", 3)
 
 
+def test_what_numpy_does_for_the_program_is_the_programs_own_work() -> None:
+    """It was the framework's: half of a step in np.sort was told as calls of TensorFlow."""
+    library = _as_if_in(
+        "/usr/lib/site-packages/numpy/fromnumeric.py",
+        "def sort():\n    return look()\n",
+        look=_frame,
+    )
+    space = _as_if_in("/work/train.py", "def step():\n    return sort()\n", sort=library["sort"])
+    assert place_of(space["step"]()) == ("python", "/work/train.py", 2)
+
+
 def test_copying_a_tensor_to_python_is_distinguished_from_other_tensorflow_calls() -> None:
     ops = "/usr/lib/site-packages/tensorflow/python/framework/ops.py"
     source = "def numpy():\n    return look()\ndef run():\n    return look()\n"

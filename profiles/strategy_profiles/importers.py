@@ -170,7 +170,7 @@ def _importer_of(path: Path) -> Importer:
     if not ends:
         raise LabError(
             f"No installed package opens {path}",
-            advice="Install one that does; strategy-lab doctor lists what packages add",
+            advice="Install one that does",
         )
     return sorted(ends, key=lambda item: len(item[0]))[-1][1]
 

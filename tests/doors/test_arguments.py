@@ -35,7 +35,6 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
     "collect": {"folders": (TO_READ, ""), "--output": (TO_WRITE, "")},
     "compare": {"runs": (TO_READ, ""), "--against": (TO_READ, ""), "--fail-on": (TEXT, "")},
     "devices": {},
-    "doctor": {"--runs": (TO_READ, "")},
     "export": {"run_folder": (TO_READ, ""), "--output": (TO_WRITE, "")},
     "import": {"path": (TO_READ, ""), "--output": (TO_WRITE, ""), "--runs": (TO_WRITE, "")},
     "recover": {"run_folder": (TO_READ, "")},
@@ -85,7 +84,6 @@ MUST_BE_REFUSED: dict[str, tuple[str, ...]] = {
 }
 CHECKED_LATER = {
     ("attach", "--runs"),  # its own words: nothing waits there
-    ("doctor", "--runs"),
     ("sql", "run_folder"),  # by the process that reads the run
     ("worker", "--resume"),
     ("trace", "--runs"),  # not used beside --output

@@ -32,8 +32,6 @@ OPENS = {
     "strategy_core/data/npz.py": BOUNDED,
     "strategy_core/data/table.py": BOUNDED,
     "strategy_core/data/tfrecord.py": BOUNDED,
-    "strategy_core/doctor/limits_check.py": SYSTEM,
-    "strategy_core/doctor/tensorflow_check.py": SYSTEM,
     "strategy_core/launcher/last_captures.py": WRITES,
     "strategy_core/launcher/runs_lock.py": LOCKS,
     "strategy_core/planning/inventory.py": CHILD,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -125,13 +124,9 @@ def test_a_verb_names_the_extra_that_it_lacks(lab: Lab, command: str, extra: str
     assert f"pip install 'strategy-lab[{extra}]'" in line
 
 
-def test_the_doctor_names_the_extras_and_misses_no_package(lab: Lab) -> None:
-    done = lab("doctor", "--json")
-    checks = {check["key"]: check for check in json.loads(done.stdout)["checks"]}
-    assert checks["packages"]["state"] == "ok"
-    assert (checks["extra_ui"]["state"], checks["extra_tensorflow"]["state"]) == ("missing",) * 2
-    assert checks["tensorflow"]["found"] == "it is not installed"
-    assert "strategy-lab[tensorflow]" in checks["tensorflow"]["advice"]
+def test_leaves_know_the_extras_that_are_missing(lab: Lab) -> None:
+    for check in asked("check_base"):
+        check(lab, has_tensorflow=False)
 
 
 def test_a_tensorflow_of_another_distribution_is_used_as_it_is(
@@ -145,9 +140,8 @@ def test_a_tensorflow_of_another_distribution_is_used_as_it_is(
         (info / "METADATA").write_text("Name: vendor-tensorflow\nVersion: 1.0\n")
         (tmp_path / "train.py").write_text("print('the program ran')\n")
         assert "the program ran" in lab("trace", "train.py").stdout
-        checks = json.loads(lab("doctor", "--json").stdout)["checks"]
-        states = {check["key"]: check["state"] for check in checks}
-        assert (states["packages"], states["extra_tensorflow"]) == ("ok", "ok")
+        for check in asked("check_base"):
+            check(lab, has_tensorflow=True)
     finally:
         own.unlink()
         (info / "METADATA").unlink()

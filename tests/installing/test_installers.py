@@ -3,7 +3,6 @@ empty folder, without an index."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -56,16 +55,17 @@ def empty(tmp_path: Path) -> Path:
 
 def examined(command: Sequence[str | Path], environment: Mapping[str, str], folder: Path) -> None:
     """Check that the lab of this command is the wheel's, and can train."""
-    doctor = subprocess.run(
-        [*command, "doctor", "--json"],
-        env=environment,
-        cwd=folder,
-        check=False,
-        capture_output=True,
-    )
-    assert doctor.returncode == 0, doctor.stderr.decode()
-    document = json.loads(doctor.stdout)
-    assert (document["version"], document["can_train"]) == (VERSION, True)
+    for arguments, said in ((["--version"], VERSION), (["devices", "--json"], '"available": true')):
+        done = subprocess.run(
+            [*command, *arguments],
+            env=environment,
+            cwd=folder,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert said in done.stdout
     assert not any(folder.iterdir())
 
 

@@ -15,7 +15,6 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 import strategy_profiles
-from strategy_core.doctor.package_check import addition_checks
 from strategy_core.planning import strategy_catalog
 from strategy_profiles.registered import every_entry, registered
 from tests import lab_access
@@ -160,18 +159,6 @@ def test_a_package_that_cannot_be_imported_keeps_nothing_else_from_working(
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert "The package stranger adds" in done.stderr
         assert reason in done.stderr
-
-
-def test_the_doctor_lists_what_packages_add_and_what_cannot_be_loaded(
-    packages: Packages, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entries = "[strategy_lab.verbs]\ngood = other.verb\nlost = other.gone\n"
-    packages.add("other", entries, verb=VERB)
-    monkeypatch.syspath_prepend(packages.folder)
-    checks = {check.key: check for check in addition_checks()}
-    assert checks["added_verbs_good"].state == "ok"
-    assert checks["added_verbs_lost"].state == "missing"
-    assert "The package other adds lost" in checks["added_verbs_lost"].found
 
 
 def test_a_package_replaces_no_verb_and_no_format_of_the_lab(

@@ -124,7 +124,7 @@ def rows() -> tuple[StrategyRow, ...]:
 
 
 def _added(known: set[str]) -> Iterator[StrategyRow]:
-    """What packages add and can be read; `strategy-lab doctor` names a file that is not there."""
+    """What packages add and can be read; a file that is not there is left out."""
     for name, item in registered("strategies").items():
         if name not in known:
             with suppress(LabError):

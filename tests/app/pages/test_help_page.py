@@ -1,14 +1,10 @@
-"""Help: every word of the glossary is found, and what the installation lacks is listed first."""
+"""Help: every word of the glossary is found, and every page has a place."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from strategy_app.widgets import places
-from strategy_core.doctor import report
-from strategy_core.doctor.check import missing, present
 from tests.app.looking import ALL, open_page, rerun, text_of
 
 
@@ -26,20 +22,3 @@ def test_a_word_is_found_by_a_part_of_its_meaning(tmp_path: Path) -> None:
     assert "straggler" not in found
     at.text_input(key="search_glossary").set_value("<b>nothing")
     assert "No word or figure matches" in text_of(rerun(at))
-
-
-def test_what_the_installation_lacks_comes_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checks = [
-        present("python", "Python", "3.11.7"),
-        missing("gpu", "GPU", "none", "runs on GPUs", "Install a driver"),
-    ]
-    monkeypatch.setattr(report, "examine", lambda _: iter(checks))
-    at = open_page("help", tmp_path)
-    assert "strategy-lab doctor" in text_of(at)
-    at.button(key="check_installation").click()
-    rerun(at)
-    shown = at.dataframe[0].value
-    assert list(shown["title"]) == ["GPU", "Python"]
-    assert list(shown["advice"]) == ["Install a driver", ""]

@@ -20,7 +20,6 @@ IMPORTED = {
     "collect": "",
     "compare": "numpy pyarrow",
     "devices": "pydantic rich yaml",
-    "doctor": "pydantic yaml",
     "export": "jinja2 numpy pyarrow",  # the names of the formats are options
     "import": "",
     "recover": "",

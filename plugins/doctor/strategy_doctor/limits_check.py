@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from strategy_core.doctor.check import Check, missing, present
 from strategy_core.processes.oom import read_memory
+from strategy_doctor.check import Check, missing, present
 
 _LEAST_BYTES = 2 << 30
 """TensorFlow takes 0.5 GB in each process; a page, a worker and a helper run side by side."""

@@ -10,8 +10,8 @@ from dataclasses import asdict
 import strategy_core.cli
 from strategy_core.cli._options import add_runs
 from strategy_core.cli._plain import plain
-from strategy_core.doctor.check import Check
-from strategy_core.doctor.report import examine
+from strategy_doctor.check import Check
+from strategy_doctor.report import examine
 
 HELP = "check this installation: TensorFlow, GPUs, limits, extras"
 

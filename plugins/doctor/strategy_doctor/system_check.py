@@ -13,8 +13,8 @@ from pathlib import Path
 
 from strategy_core.cluster.network.isolation import why_not_contained, why_not_emulated
 from strategy_core.cluster.network.setup_helper import SEARCHED
-from strategy_core.doctor.check import Check, broken, missing, present
 from strategy_core.processes.free_port import FIRST_PORT, free_port
+from strategy_doctor.check import Check, broken, missing, present
 from strategy_profiles.errors import LabError
 
 _PTRACE_SEIZE, _PTRACE_DETACH = 0x4206, 17

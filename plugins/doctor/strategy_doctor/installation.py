@@ -1,6 +1,6 @@
-"""The installed TensorFlow as JSON: `python -m strategy_core.runtime.installation`.
+"""The installed TensorFlow as JSON: `python -m strategy_doctor.installation`.
 
-For callers that do not import TensorFlow (`doctor.tensorflow_check`).
+`tensorflow_check` starts it, and does not import TensorFlow itself.
 """
 
 from __future__ import annotations

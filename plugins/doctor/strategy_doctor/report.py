@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from strategy_core.doctor.check import Check
-from strategy_core.doctor.limits_check import limit_checks
-from strategy_core.doctor.package_check import (
+from strategy_doctor.check import Check
+from strategy_doctor.limits_check import limit_checks
+from strategy_doctor.package_check import (
     addition_checks,
     extra_checks,
     package_check,
     python_check,
 )
-from strategy_core.doctor.system_check import (
+from strategy_doctor.system_check import (
     folder_check,
     network_checks,
     port_check,
     ptrace_check,
 )
-from strategy_core.doctor.tensorflow_check import tensorflow_checks
+from strategy_doctor.tensorflow_check import tensorflow_checks
 
 
 def examine(runs: Path) -> Iterator[Check]:

@@ -10,7 +10,7 @@ from importlib import metadata
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from strategy_core.doctor.check import Check, broken, missing, present
+from strategy_doctor.check import Check, broken, missing, present
 from strategy_profiles.errors import LabError
 from strategy_profiles.extras import extras
 from strategy_profiles.registered import LAB, every_entry

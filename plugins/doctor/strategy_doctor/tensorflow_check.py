@@ -12,10 +12,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from strategy_core.doctor.check import Check, broken, missing, present
 from strategy_core.planning.inventory import LOG_ALL, why_no_gpu
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.runtime.nvml import NOT_INSTALLED, Card, cards, state_of
+from strategy_doctor.check import Check, broken, missing, present
 from strategy_profiles.extras import EXTRAS
 
 TIMEOUT_S = 120.0
@@ -43,7 +43,7 @@ def tensorflow_checks(
 
 def installed_tensorflow(environment: Mapping[str, str], timeout_s: float) -> Json | Check:
     """What the installed TensorFlow says of itself, or the check that says why it cannot."""
-    command = module_command("strategy_core.runtime.installation")
+    command = module_command("strategy_doctor.installation")
     try:
         done = subprocess.run(
             command,

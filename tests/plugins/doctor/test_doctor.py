@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 
 from strategy_core.cli.main import main
-from strategy_core.doctor.check import Check
-from strategy_core.doctor.limits_check import cpu_limit, limit_checks
-from strategy_core.doctor.package_check import extra_checks, package_check, python_check
-from strategy_core.doctor.system_check import folder_check, port_check, ptrace_check
-from strategy_core.doctor.tensorflow_check import (
+from strategy_core.planning.inventory import why_no_gpu
+from strategy_core.runtime.nvml import NOT_INSTALLED, Card
+from strategy_doctor.check import Check
+from strategy_doctor.limits_check import cpu_limit, limit_checks
+from strategy_doctor.package_check import extra_checks, package_check, python_check
+from strategy_doctor.system_check import folder_check, port_check, ptrace_check
+from strategy_doctor.tensorflow_check import (
     driver_version,
     gpu_checks,
     nvml_checks,
     shared_memory_check,
     tensorflow_checks,
 )
-from strategy_core.planning.inventory import why_no_gpu
-from strategy_core.runtime.nvml import NOT_INSTALLED, Card
 from strategy_profiles.extras import extras
 
 CPU = {"kind": "CPU", "name": "/physical_device:CPU:0", "description": ""}

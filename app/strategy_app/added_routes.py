@@ -17,6 +17,7 @@ class Link:
     """The address of that page."""
     title: str
     address: str
+    """On the page `runs`, `{run}` in it is the run."""
     help: str
 
 

@@ -44,20 +44,25 @@ class AnalysedProfile(Profile):
 
         return summarize(self, lambda finding: gain_of(self, finding))
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """The report, as a notebook shows a profile that is the last value of a cell.
+
+        None, for its line of text, where no package writes the report.
 
         A frame keeps the report's styles and scripts apart from the notebook: sandboxed, it reaches
         neither the notebook nor the network.
         """
         from html import escape
 
-        from strategy_profiles.exports.html import report
+        from strategy_profiles.exports import download, formats
 
+        if "html" not in formats():
+            return None
+        report = download(self, "html").data.decode()
         return (
             f'<iframe title="Report of {escape(self.name)}" sandbox="allow-scripts '
             f'allow-downloads" style="width:100%;height:{_FRAME_HEIGHT_PX}px;border:0" '
-            f'srcdoc="{escape(report(self))}"></iframe>'
+            f'srcdoc="{escape(report)}"></iframe>'
         )
 
 

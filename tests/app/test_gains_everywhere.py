@@ -1,4 +1,4 @@
-"""Overview, report and command line show the same sentence on a finding's gain."""
+"""Overview and command line show the same sentence on a finding's gain."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import strategy_profiles
 from strategy_core.cli.main import main
 from strategy_profiles.analysis.facts import Finding, Gain
-from strategy_profiles.exports.html import report
 from strategy_profiles.replay import finding_gain
 from strategy_profiles.tables.store import Profile
 from tests.app.looking import open_page, text_of
@@ -35,10 +33,6 @@ def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_overview_adds_it_below_its_finding(late: Path) -> None:
     shown = text_of(open_page("overview", late.parent, run="late"))
     assert shown.count(SENTENCE) == 1
-
-
-def test_the_report_shows_it(late: Path) -> None:
-    assert report(strategy_profiles.load(late)).count(SENTENCE) == 1
 
 
 def test_the_command_line_predicts_only_if_asked(

@@ -17,7 +17,6 @@ from strategy_profiles.analysis.findings import gather_facts
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.analysis.run_row import run_row
 from strategy_profiles.analysis.summary import summarize
-from strategy_profiles.exports.html import report
 from tests.app.numbers_of_run import check_live, numbers_of
 from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
@@ -61,11 +60,6 @@ def test_a_run_that_goes_on_names_the_segment_of_its_newest_steps(
     told = json.loads(followed.message()[0])["numbers"]
     assert told["of"] == "newest"
     assert told["headline"].startswith("Segment 1: mirrored on 4 replicas")
-
-
-def test_the_report_names_the_segment_of_its_sentence(run: Path) -> None:
-    said = "Sentence and numbers are of segment 1, the last one with a step"
-    assert said in report(strategy_profiles.load(run))
 
 
 def test_shares_of_all_steps_name_the_segment_whose_steps_they_are(run: Path) -> None:

@@ -43,7 +43,7 @@ READING = (
     *(argv for commands in asked("OF_A_RUN") for argv in commands),
 )
 WRITING = (
-    ["export", "OPEN", "--format", "html", "-o", "RUNS/out.html"],
+    ["export", "OPEN", "--format", "json", "-o", "RUNS/out.json"],
     ["run", "-o", "RUNS/new"],
     ["trace", "-o", "RUNS/traced", "PROGRAM"],
     *(argv for commands in asked("WRITING") for argv in commands),

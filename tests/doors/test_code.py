@@ -58,7 +58,6 @@ OPENS = {
     "strategy_profiles/capture/helper.py": CHILD,
     "strategy_profiles/exports/__init__.py": SELF,
     "strategy_profiles/exports/json.py": WRITES,
-    "strategy_profiles/exports/report/page.py": OWN,
     "strategy_profiles/guards.py": GUARD,
     "strategy_profiles/importers.py": GUARD,
     "strategy_profiles/registered.py": "the metadata of an installed package",

@@ -29,7 +29,6 @@ LONGEST_ADDRESS = 60_000
 ROUTES: dict[str, dict[str, str]] = {
     "/healthz": {},
     "/lab": {"run": "one"},
-    "/report/{run}": {},
     "/report/{run}/{format}": {"step": "5"},
     "/api/runs/{run}/timeline": {"opening": "1", "step": "5", "view": "0-100"},
     "/api/runs/{run}/spans": {"from": "0", "to": "1", "px": "9", "identity": "x", "part": "0"},

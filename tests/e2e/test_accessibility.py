@@ -61,13 +61,7 @@ for pages in asked("PAGES"):
     for about, more in pages.items():
         PAGES[about] += more
 """Pages, by what they are about. Each but the first of a list is reached without a load."""
-SELF_CONTAINED = (
-    "report/axe-a",
-    "report/axe-captured",
-    "report/axe-failed",
-    "report/axe-wide",
-    *(address for addresses in asked("SELF_CONTAINED") for address in addresses),
-)
+SELF_CONTAINED = (*(address for addresses in asked("SELF_CONTAINED") for address in addresses),)
 
 
 @pytest.fixture(scope="module")

@@ -170,7 +170,7 @@ _EXPENSIVE: dict[str, Target] = {
     "sql": _sql,
     "pages": _pages,
     "what-if": _what_if,
-    "export html": _export("html"),
+    **{f"export {name}": _export(name) for name in formats() if name == "html"},
 }
 _CHEAP: dict[str, Target] = {
     "summary text": _text,

@@ -89,7 +89,6 @@ def test_the_base_has_neither_tensorflow_nor_the_page(wheel: zipfile.ZipFile) ->
     [
         "summary a",
         "compare a b",
-        "export a --format html -o report.html",
         "export a --format parquet -o tables",
         "sql a SELECT(1)",
         f"what-if {DATA / 'input_stages'} --faster compute=2",

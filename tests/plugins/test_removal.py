@@ -71,10 +71,10 @@ def test_without_all_leaves_only_their_tests_are_gone(whole: Installed, tmp_path
     folders = tuple(f"tests/plugins/{leaf}/" for leaf in LEAVES)
     of_leaves = {line for line in tests if line.startswith(folders)}
     assert of_leaves
-    # Tests with a case for each leaf, part of one, verb, page or package have fewer cases.
+    # Tests with a case for each leaf, part of one, verb, page, format or package have fewer cases.
     parts = [path.parent.name for path in REPOSITORY.glob("plugins/*/strategy_*/*/__init__.py")]
     own = listed(*(TESTS / leaf / "public_surface.json" for leaf in LEAVES))
     verbs = [name.removeprefix("strategy-lab ") for name in own if name.startswith("strategy-lab ")]
-    names = re.compile("|".join([*LEAVES, *parts, *verbs]))
+    names = re.compile("|".join([*LEAVES, *parts, *verbs, *own["formats"]]))
     others = tests - of_leaves
     assert {line for line in others if not names.search(line.partition("[")[2])} == set()

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 import pytest
 
 import strategy_profiles
-from strategy_profiles.exports import write
 from strategy_profiles.timeline import lay_out
 from tests.app.looking import open_page
 
@@ -46,11 +45,8 @@ def test_a_run_of_an_earlier_version_reads_as_it_did(run: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["mirrored", "servers", "tpu", "workers"])
-def test_a_recorded_run_of_an_earlier_version_has_its_report_and_pages(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_recorded_run_of_an_earlier_version_has_its_pages(name: str) -> None:
     profile = strategy_profiles.load(RECORDED / name)
-    assert write(profile, "html", tmp_path / "report.html").stat().st_size > 10_000
     assert lay_out(profile).tracks
     for page in ("overview", "communication", "placement"):
         page_after = open_page(page, RECORDED, run=name)

@@ -1,4 +1,4 @@
-"""The lab's own routes beside Streamlit's: live steps, spans of a timeline, reports, health."""
+"""The lab's own routes beside Streamlit's: live steps, spans of a timeline, a step, health."""
 
 from __future__ import annotations
 
@@ -72,14 +72,6 @@ async def _send(socket: WebSocket, run_id: str) -> None:
 
 
 @explained
-async def report(request: Request) -> Response:
-    """`/report/{run}`: the self-contained HTML report, to read in a tab or save."""
-    folder = run_folder(state.lab().runs, request.path_params["run"])
-    made = await asyncio.to_thread(lambda: exports.download(load(folder), "html"))
-    return _own_page(made.data)
-
-
-@explained
 async def page_of_step(request: Request) -> Response:
     """`/report/{run}/{format}?step=`: a step, or the usual one, as a self-contained page."""
     folder = run_folder(state.lab().runs, request.path_params["run"])
@@ -88,7 +80,7 @@ async def page_of_step(request: Request) -> Response:
         problem = f"No format {quoted(name)} shows a step as a page"
         raise SpecError(problem, advice=f"Those that do: {', '.join(pages) or 'none'}")
     step = _step_of(request)
-    return _own_page(await asyncio.to_thread(lambda: pages[name].make(load(folder), step)))
+    return own_page(await asyncio.to_thread(lambda: pages[name].make(load(folder), step)))
 
 
 def _step_of(request: Request) -> int | None:
@@ -105,8 +97,8 @@ def _step_of(request: Request) -> int | None:
         ) from None
 
 
-def _own_page(data: bytes | str) -> Response:
-    # The page brings its own script and nothing else: it may not reach the lab's routes.
+def own_page(data: bytes | str) -> Response:
+    """A page that brings its own script and nothing else: it may not reach the lab's routes."""
     policy = "sandbox allow-scripts allow-downloads; default-src 'none'; img-src data:; "
     policy += "style-src 'unsafe-inline'; script-src 'unsafe-inline'; font-src data:"
     headers = {"Content-Security-Policy": policy}
@@ -126,7 +118,6 @@ def build_routes() -> list[BaseRoute]:
         Route("/lab", front_page),
         WebSocketRoute(HERE, presence),
         WebSocketRoute("/api/runs/{run}/stream", stream),
-        Route("/report/{run}", report),
         Route("/report/{run}/{format}", page_of_step),
         *chart_library.ROUTES,
         *timeline_routes.ROUTES,

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from strategy_app.added_routes import links_on
 from strategy_app.widgets.text import as_markdown
 from strategy_profiles.exports import Format, download, formats
 from strategy_profiles.guards import files_below
@@ -25,8 +26,10 @@ ORDER = ("html", "film", "chrome-trace", "xplane", "parquet", "csv", "json")
 
 
 def show_downloads(profile: Profile) -> None:
-    """A button and a sentence per format, and a link to the report."""
-    st.link_button("Open the report", f"report/{quote(profile.path.name)}", type="primary")
+    """A button and a sentence per format, and links to routes that packages add."""
+    for link in links_on("runs"):
+        address = link.address.format(run=quote(profile.path.name))
+        st.link_button(link.title, address, type="primary")
     known = formats()
     names = [name for name in ORDER if name in known] + [
         name for name in known if name not in ORDER

@@ -22,8 +22,7 @@ import strategy_profiles
 from strategy_app.widgets.runs_folder import RunEntry
 from strategy_core.processes.running_labs import page_of
 from strategy_profiles.errors import LabError
-from strategy_profiles.exports.html import report
-from strategy_profiles.exports.report.page import policy
+from strategy_profiles.exports import download
 from strategy_profiles.user_input.text import quoted
 from strategy_tensorboard.logged_runs import LoggedRuns
 
@@ -96,11 +95,12 @@ class StrategyLabPlugin(base_plugin.TBPlugin):
         if entry is None:
             return self._no_such_run(request)
         try:
-            page = report(strategy_profiles.load(entry.path))
+            page = download(strategy_profiles.load(entry.path), "html").data
         except LabError as error:
             return http_util.Respond(request, str(error), "text/plain", code=422)
-        # Not http_util.Respond: its own policy for pages would refuse the report's scripts.
-        headers = {"Content-Security-Policy": policy(), "X-Content-Type-Options": "nosniff"}
+        # Not http_util.Respond: its own policy for pages would refuse the report's scripts. The
+        # report brings one of its own.
+        headers = {"X-Content-Type-Options": "nosniff"}
         return wrappers.Response(page, headers=headers, content_type="text/html; charset=utf-8")
 
     def _entry(self, request: wrappers.Request) -> RunEntry | None:

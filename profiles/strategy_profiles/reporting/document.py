@@ -23,12 +23,13 @@ _CODE = re.compile(r"`([^`]+)`")
 _UNSEEN = dict.fromkeys((*_CONTROLS, *_SEPARATORS_AND_DIRECTIONS), "·")
 
 
-def render(template: str, **context: Any) -> str:
-    """Return a template, named by its path below `strategy_profiles`, filled with values.
+def render(template: str, folder: Path = _PROFILES, **context: Any) -> str:
+    """Return a template filled with values, named by its path below `folder`.
 
-    Every value is text and is escaped, unless it is `Markup`.
+    It may include others by their paths there or below `strategy_profiles`. Every value is text and
+    is escaped, unless it is `Markup`.
     """
-    return _environment().get_template(template).render(context)
+    return _environment(folder).get_template(template).render(context)
 
 
 def page(title: str, style: str, script: str, *, policy: str, **context: Any) -> str:
@@ -67,9 +68,9 @@ def follow_theme() -> Markup:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(folder: Path) -> Environment:
     made = Environment(
-        loader=FileSystemLoader(_PROFILES),
+        loader=FileSystemLoader((folder, _PROFILES)),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,

@@ -84,13 +84,24 @@ def test_a_lab_on_ipv6_lets_in_whom_it_should(host: str, tmp_path: Path) -> None
         base = f"http://{own}"
         assert printed == f"{base}/?token={ONE}"
         bearer = {"Authorization": f"Bearer {ONE}"}
-        assert status(f"{base}/report/one", **bearer) == 200
-        assert status(f"{base}/report/one") == 401
-        assert status(f"{base}/report/one", **bearer, Host=f"localhost:{port}") == 200
-        assert status(f"{base}/report/one", **bearer, Host=f"[::2]:{port}") in (400, 403, 421)
-        assert status(f"{base}/report/one", **bearer, Host=f"::1:{port}") in (400, 403, 421)
-        assert status(f"{base}/report/one", **bearer, Origin=f"http://[::1]:{port + 1}") == 403
-        assert status(f"{base}/report/one", Cookie=cookie(own, ONE)) == 200
+        assert status(f"{base}/api/runs/one/timeline", **bearer) == 200
+        assert status(f"{base}/api/runs/one/timeline") == 401
+        assert status(f"{base}/api/runs/one/timeline", **bearer, Host=f"localhost:{port}") == 200
+        assert status(f"{base}/api/runs/one/timeline", **bearer, Host=f"[::2]:{port}") in (
+            400,
+            403,
+            421,
+        )
+        assert status(f"{base}/api/runs/one/timeline", **bearer, Host=f"::1:{port}") in (
+            400,
+            403,
+            421,
+        )
+        assert (
+            status(f"{base}/api/runs/one/timeline", **bearer, Origin=f"http://[::1]:{port + 1}")
+            == 403
+        )
+        assert status(f"{base}/api/runs/one/timeline", Cookie=cookie(own, ONE)) == 200
         with opened(own, "api/runs/one/stream", ONE) as socket:
             assert "status" in json.loads(socket.recv(MAX_WAIT_S))
 

@@ -73,7 +73,6 @@ def test_the_lab_page_has_an_address_like_the_others(client: Client) -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_nothing_outside_the_runs_folder_can_be_named(path: str, name: str, client: Client) -> None:
     assert client.get(f"/api/runs/{name}/{path}").status in (400, 404)
-    assert client.get(f"/report/{name}").status in (400, 404)
 
 
 def test_a_listener_goes_on_from_its_cursor(client: Client) -> None:
@@ -185,16 +184,6 @@ def test_a_step_that_cannot_be_predicted_is_refused_in_a_sentence(
     answer = client.get(f"/api/runs/one/predicted?{query}")
     assert answer.status == 400
     assert problem in answer.json()["error"]
-
-
-def test_a_report_can_do_nothing_to_the_lab(client: Client) -> None:
-    report = client.get("/report/hostile")
-    policy = (report.headers or {}).get("content-security-policy", "")
-    assert report.status == 200
-    assert report.text.lstrip().lower().startswith("<!doctype html")
-    assert "sandbox" in policy
-    assert "allow-same-origin" not in policy
-    assert "<script>alert" not in report.text
 
 
 def test_spans_of_a_run_that_was_recorded_again_are_refused(client: Client) -> None:

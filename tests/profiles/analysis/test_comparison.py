@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,8 +31,6 @@ from strategy_profiles.analysis.compare.run_spread import spread_of
 from strategy_profiles.analysis.compare.run_time import run_time, time_of
 from strategy_profiles.analysis.compare.student_t import student_t
 from strategy_profiles.analysis.compare.text import answer, remarks
-from strategy_profiles.answers.html import as_html
-from strategy_profiles.questions.comparison import comparison
 from strategy_profiles.run.event_parts import Gpu
 from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_run_time import steps_of
@@ -355,14 +352,3 @@ def test_repetitions_that_differ_little_need_no_longer_runs(tmp_path: Path) -> N
         for side in "ab"
     )
     assert "longer runs" not in " ".join(remarks(compare_sets(a, b)))
-
-
-def test_on_paper_the_figures_stand_below_what_they_are_of(tmp_path: Path) -> None:
-    a, b = (
-        strategy_profiles.load(write_run(tmp_path / name, steps=61, windows=0)) for name in "ab"
-    )
-    written = as_html(comparison(compare_runs(a, b)))
-    captions = [title.strip() for title in re.findall(r"<caption>(.*?)</caption>", written)]
-    assert "Every figure: The loop with what is between steps, without its first step" in captions
-    assert "Every figure: Last step" in captions
-    assert written.count("loop_time_ms") == 1

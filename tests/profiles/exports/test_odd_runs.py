@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import strategy_profiles
 from strategy_profiles.errors import LabError
-from strategy_profiles.exports import step_pages, write
+from strategy_profiles.exports import formats, step_pages, write
 from tests.event_records import read_records, write_records
 from tests.plugins.leaves import asked
 from tests.synthetic import write_run
@@ -45,8 +45,10 @@ def _check_exports(run: Path) -> None:
     except LabError:
         return  # nothing of a run is left in it
     with tempfile.TemporaryDirectory() as folder:
-        report = write(profile, "html", Path(folder) / "report.html").read_text(encoding="utf-8")
-        assert report.endswith("</html>\n")
+        for name, each in formats().items():
+            if each.media_type == "text/html" and each.step_page is None:
+                page = write(profile, name, Path(folder) / name).read_text(encoding="utf-8")
+                assert page.endswith("</html>\n")
         for name, check in CHECKS.items():
             check(write(profile, name, Path(folder) / name).read_text(encoding="utf-8"))
         json.loads(write(profile, "json", Path(folder) / "j").read_text(encoding="utf-8"))

@@ -10,10 +10,9 @@ import pytest
 import strategy_profiles
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.answers.answer import Answer, Code, Shares, Table
-from strategy_profiles.answers.html import as_html
 from strategy_profiles.examples import EXAMPLES, unpack
 from strategy_profiles.questions.loop import loop
-from tests.synthetic import HOSTILE, write_run
+from tests.synthetic import write_run
 from tests.synthetic.stacks import stack_place
 
 
@@ -86,9 +85,3 @@ def test_a_run_without_a_step_says_nothing(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=0)
     profile = strategy_profiles.load(run)
     assert all(not loop(profile, gather_facts(profile, each)).parts for each in profile.segments)
-
-
-def test_text_of_the_program_stays_text_in_the_report(tmp_path: Path) -> None:
-    slow = stack_place("python", 40, HOSTILE)
-    run = write_run(tmp_path / "run", steps=20, gaps=[(step, 30.0, slow) for step in range(5, 20)])
-    assert "<script>" not in as_html(loop_answer(run))

@@ -14,7 +14,6 @@ import pytest
 from strategy_app.charts import runs
 from strategy_app.charts.runs import together
 from strategy_app.server.theme import DARK, LIGHT
-from strategy_profiles.exports.report.page import ASSETS
 from strategy_profiles.reporting.palette import (
     DEVICE_COLOURS,
     GREY,
@@ -129,13 +128,6 @@ class TestDistances:
 def test_a_colour_stands_out_on_every_ground_and_text_on_it_is_readable(colour: str) -> None:
     assert min(contrast(colour, ground) for ground in GROUNDS + REPORT_GROUNDS) >= GRAPHICS
     assert contrast(colour, ink_on(colour)) >= TEXT
-
-
-def test_the_grounds_of_the_report_are_those_tested() -> None:
-    style = (ASSETS / "report.css").read_text(encoding="utf-8")
-    light, dark = REPORT_GROUNDS[:2], REPORT_GROUNDS[2:]
-    assert f"--ground: {light[0]}; --card: {light[1]};" in style
-    assert f"--ground: {dark[0]}; --card: {dark[1]};" in style
 
 
 def test_every_phase_has_a_colour() -> None:

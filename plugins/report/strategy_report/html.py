@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -23,7 +24,9 @@ def as_html(answer: Answer, of: str = "") -> Markup:
     context = {"item": answer, "of": of, "Bold": Bold, "is_of_charts": is_of_charts} | {
         each.__name__: each for each in functions
     }
-    return Markup(render("answers/paper/answer.html", **context))  # The template escapes.
+    return Markup(
+        render("paper/answer.html", Path(__file__).parent, **context)
+    )  # The template escapes.
 
 
 def charts(answer: Answer, of: str = "") -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 import strategy_profiles
-from strategy_profiles.exports.html import report
+from strategy_report.export import report
 from tests.synthetic import HOSTILE, write_run
 from tests.timeouts import MAX_WAIT_S
 

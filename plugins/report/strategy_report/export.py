@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from strategy_profiles.exports.format import Format
-from strategy_profiles.exports.report.answers import (
+from strategy_profiles.tables.store import Profile
+from strategy_report.answers import (
     communication_section,
     cores_section,
     input_section,
@@ -15,12 +16,11 @@ from strategy_profiles.exports.report.answers import (
     servers_section,
     steps_section,
 )
-from strategy_profiles.exports.report.facts import gather
-from strategy_profiles.exports.report.overview import ending, overview
-from strategy_profiles.exports.report.page import report_page
-from strategy_profiles.exports.report.tabled import definitions, environment, processes
-from strategy_profiles.exports.report.timeline import timeline
-from strategy_profiles.tables.store import Profile
+from strategy_report.facts import gather
+from strategy_report.overview import ending, overview
+from strategy_report.page import report_page
+from strategy_report.tabled import definitions, environment, processes
+from strategy_report.timeline import timeline
 
 _SECTIONS = (
     overview,

@@ -8,9 +8,9 @@ from typing import Any
 import strategy_profiles
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.analysis.summary import summarize
-from strategy_profiles.answers.html import as_html
-from strategy_profiles.exports.html import report
 from strategy_profiles.questions.placement import placement
+from strategy_report.export import report
+from strategy_report.html import as_html
 from tests.profiles.analysis.test_comparison import change_environment
 from tests.synthetic import write_run
 

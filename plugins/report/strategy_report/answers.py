@@ -7,8 +7,6 @@ from typing import Any
 
 from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.answers.answer import Answer, Table
-from strategy_profiles.answers.html import as_html, charts
-from strategy_profiles.exports.report.facts import RunFacts, Section
 from strategy_profiles.questions.breakdown import TITLE, breakdown
 from strategy_profiles.questions.communication import communication
 from strategy_profiles.questions.cores import cores
@@ -20,6 +18,8 @@ from strategy_profiles.questions.servers import servers
 from strategy_profiles.questions.step_memory import memory_over_step
 from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.store import Profile
+from strategy_report.facts import RunFacts, Section
+from strategy_report.html import as_html, charts
 
 Question = Callable[[Profile, Facts], Answer]
 

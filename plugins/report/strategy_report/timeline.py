@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_profiles.exports.report.facts import RunFacts, Section
-from strategy_profiles.exports.report.spans import Packed, pack_spans
 from strategy_profiles.reporting.palette import PHASE_NAMES
 from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.timeline import lay_out
+from strategy_report.facts import RunFacts, Section
+from strategy_report.spans import Packed, pack_spans
 
 MAX_SPANS = 60_000
 MAX_STEPS = 20

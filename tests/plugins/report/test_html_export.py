@@ -14,11 +14,11 @@ import pytest
 
 import strategy_profiles
 from strategy_profiles.exports import write
-from strategy_profiles.exports.report.timeline import MAX_SPANS, OUTSIDE, Stretch, choose
 from strategy_profiles.reporting.definitions import DEFINITIONS
 from strategy_profiles.reporting.palette import PHASE_NAMES, SERIES_COLOUR, device_colour
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline import lay_out
+from strategy_report.timeline import MAX_SPANS, OUTSIDE, Stretch, choose
 from tests.event_records import read_records, write_records
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import HOSTILE, write_run

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from strategy_profiles.exports.report.facts import RunFacts, Section
 from strategy_profiles.reporting.document import content_policy, render
 from strategy_profiles.reporting.palette import (
     PART_COLOURS,
@@ -16,8 +15,10 @@ from strategy_profiles.reporting.palette import (
     SPAN_COLOURS,
     ink_on,
 )
+from strategy_report.facts import RunFacts, Section
 
-ASSETS = Path(__file__).parent / "assets"
+FOLDER = Path(__file__).parent
+ASSETS = FOLDER / "assets"
 _STYLES = ("uplot/uPlot.min.css", "report.css")
 _FIRST_SCRIPT = "theme.js"
 _SCRIPTS = ("uplot/uPlot.iife.min.js", "charts.js", "timeline.js", "tables.js")
@@ -26,7 +27,8 @@ _SCRIPTS = ("uplot/uPlot.iife.min.js", "charts.js", "timeline.js", "tables.js")
 def report_page(run: str, sections: Sequence[Section], facts: RunFacts, footer: str) -> str:
     """Return the whole document."""
     return render(
-        "exports/report/templates/report.html",
+        "templates/report.html",
+        FOLDER,
         title=f"{run}: report",
         run=run,
         sections=sections,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import strategy_profiles
-from strategy_profiles.exports.html import report
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.events import Exited, Failed, Launched
 from strategy_profiles.run.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_report.export import report
 from tests.synthetic import HOSTILE, write_run
 
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from strategy_profiles.exports.report.facts import RunFacts
 from strategy_profiles.reporting.palette import replica_colour
 from strategy_profiles.tables.columns import Ints, sorted_distinct
 from strategy_profiles.timeline import Timeline, Track
+from strategy_report.facts import RunFacts
 
 UNIT_NS = 100
 MAX_SPANS_OF_ONE = 60_000

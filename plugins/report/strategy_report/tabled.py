@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from strategy_profiles.analysis.clocks import worker_clocks
 from strategy_profiles.analysis.losses import loss
-from strategy_profiles.exports.report.facts import RunFacts, Section
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.gpus import gpu_lines
 from strategy_profiles.reporting.thread_pools import thread_pools
 from strategy_profiles.run.event_parts import Host
 from strategy_profiles.run.process_history import read_processes
 from strategy_profiles.tables.store import Profile
+from strategy_report.facts import RunFacts, Section
 
 _EPOCH_NS = 10**18
 """Earlier times are not since 1970: the profile does not say when it was recorded."""

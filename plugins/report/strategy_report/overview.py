@@ -8,13 +8,13 @@ from strategy_profiles.analysis.findings import Facts, Finding, ranked
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.answers.answer import Bold
-from strategy_profiles.answers.html import as_html
-from strategy_profiles.exports.report.facts import RunFacts, Section
 from strategy_profiles.questions.loop import loop
 from strategy_profiles.replay.finding_gain import findings_with_gains
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.units import MISSING
 from strategy_profiles.run.events import Failed, Note
+from strategy_report.facts import RunFacts, Section
+from strategy_report.html import as_html
 
 _ENDINGS = {
     "finished": "finished",

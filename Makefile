@@ -131,7 +131,7 @@ test-tensorboard: $(BOARD)/.tests
 # Likewise: the lab is a tile of the launcher.
 JUPYTER := .venv-jupyter
 test-jupyter: $(JUPYTER)/.tests
-	$(JUPYTER)/bin/python -m pytest tests/engines/jupyter_check.py
+	$(JUPYTER)/bin/python -m pytest tests/plugins/notebook/jupyter_check.py
 
 $(RAY)/.tests $(BOARD)/.tests $(JUPYTER)/.tests: .venv-%/.tests: pyproject.toml $(LOCKS)/test.lock $(LOCKS)/%.lock
 	$(PYTHON) -m venv .venv-$*

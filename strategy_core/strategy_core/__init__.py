@@ -35,10 +35,11 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext strategy_core` in a notebook: the cell magic `%%strategy_lab`."""
-    from strategy_core.notebook.magic import register
+    """`%load_ext strategy_core` in a notebook: what packages define in its shell."""
+    from strategy_profiles.registered import registered
 
-    register(shell)
+    for item in registered("magics").values():
+        item.load()(shell)
 
 
 def _version() -> str:

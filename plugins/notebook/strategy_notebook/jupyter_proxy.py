@@ -10,11 +10,12 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+import strategy_app
 from strategy_core.processes.import_path import module_command
 from strategy_core.processes.running_labs import TOKEN_VARIABLE
 
 _READY_WITHIN_S = 60.0
-_ICON = Path(__file__).with_name("icon.svg")
+_ICON = Path(strategy_app.__file__).with_name("icon.svg")
 
 
 def server() -> dict[str, Any]:

@@ -16,7 +16,7 @@ import strategy_profiles
 from strategy_core.processes.free_port import free_port
 from strategy_core.processes.import_path import with_own_code
 from tests.engines.serving import serving
-from tests.strategy_core.notebook.test_magic import FIRST, SETUP
+from tests.plugins.notebook.test_magic import FIRST, SETUP
 from tests.synthetic import write_run
 
 PREFIX = "/user/ann"

@@ -22,6 +22,7 @@ import strategy_profiles
 from strategy_core.cli.trace import capture_of
 from strategy_core.processes.free_port import free_port
 from strategy_core.processes.running_labs import HOST, address_of, start_server
+from strategy_core.runtime.library_files import count_as_lab
 from strategy_core.tracing.ending import write_ending, write_fault
 from strategy_core.tracing.faults import Faults
 from strategy_core.tracing.session import Session
@@ -70,6 +71,7 @@ Shell = Any
 @cache
 def session() -> Session:
     """The session of this process; its hooks stay until the process ends."""
+    count_as_lab(Path(__file__).parent)
     made = Session(Settings("", os.getpid(), {}), Faults())
     made.idle()
     watch(made)

@@ -106,7 +106,7 @@ test-nightly:
 # Ray brings its own way of starting processes: not among the packages that all of the rest needs.
 RAY := .venv-ray
 test-ray: $(RAY)/.tests
-	$(RAY)/bin/python -m pytest tests/engines/ray_check.py
+	$(RAY)/bin/python -m pytest tests/plugins/ray/ray_check.py
 
 # MLflow's server brings another forty packages, and needs an older pyarrow.
 MLFLOW := .venv-mlflow

@@ -49,7 +49,6 @@ EXTRAS: dict[str, Extra] = {
     for item in (
         Extra("tensorflow", "tensorflow", "a run or a trace"),
         Extra("ui", "streamlit", "strategy-lab ui"),
-        Extra("ray", "ray", "runs whose processes Ray places"),
     )
 }
 """The extras of the lab itself, by name."""

@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from strategy_core.cli import run as run_here
 from strategy_core.cli._options import add_output
@@ -20,10 +21,11 @@ from strategy_core.cluster.discovery.task_address import OwnTask, strategy_in_cl
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.multi_host_run import Part
 from strategy_profiles.extras import require
+from strategy_profiles.registered import registered
 from strategy_profiles.spec.run_spec import RunSpec
 from strategy_profiles.user_input.arguments import number, whole
 
-HELP = "run one process of a cluster on this host, under TF_CONFIG, Slurm, Kubernetes or Ray"
+HELP = "run one process of a cluster on this host, under TF_CONFIG, Slurm or Kubernetes"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         default="auto",
         metavar="CLUSTER",
-        help=f"source of the cluster's addresses: {FORMS}, or ray (default: auto)",
+        help=f"source of the cluster's addresses: {', '.join([FORMS, *registered('engines')])} "
+        "(default: auto)",
     )
     parser.add_argument(
         "--index", type=whole, metavar="N", help="number of this process in the cluster"
@@ -62,8 +65,8 @@ def run(args: argparse.Namespace) -> int:
     if args.cluster == "tpu":
         return _on_tpu(args)
     request = request_of(args)
-    if args.cluster == "ray":
-        return _under_ray(args, request)
+    if engine := registered("engines").get(args.cluster):
+        return _placed_by(engine.load(), args, request)
     own_task = resolve(args.cluster, _wanted(request), index=args.index)
     spec = request.spec(own_task.spec_changes(request.value("strategy")))
     os.environ.update(own_task.environment)
@@ -94,13 +97,12 @@ def _on_tpu(args: argparse.Namespace) -> int:
     return run_here.run(args)
 
 
-def _under_ray(args: argparse.Namespace, request: Request) -> int:
-    from strategy_core.launcher.ray import run_under_ray
-
+def _placed_by(engine: Any, args: argparse.Namespace, request: Request) -> int:
+    """Have an engine that a package adds place every process of the run."""
     num_workers = int(request.value("workers"))
     strategy = strategy_in_cluster(request.value("strategy"), has_servers=False)
     spec = request.spec({"strategy": strategy, "workers": num_workers})
-    outcome = run_under_ray(spec, args.output, args.resume)
+    outcome = engine(spec, args.output, args.resume)
     if outcome.message:
         print(f"strategy-lab: {' '.join(outcome.message.split())}", file=sys.stderr)
     print(f"Recorded in {outcome.folder}")

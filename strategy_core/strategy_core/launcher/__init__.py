@@ -23,5 +23,4 @@ restarts          restarts one process while the others go on
 launch_log        the launcher's event file
 last_captures     converts what lost workers have captured
 repetition        runs repeated in turns, to compare two specs
-ray               runs under Ray Train
 """

@@ -11,7 +11,6 @@ Needs the extra on every host: `pip install 'strategy-lab[ray]'`.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import shutil
 import signal
@@ -30,6 +29,7 @@ from strategy_core.planning import validation
 from strategy_profiles.errors import LabError, RunFolderError
 from strategy_profiles.run.status import State
 from strategy_profiles.spec.run_spec import RunSpec, parse_spec
+from strategy_ray import EXTRA
 
 _LOOK_EVERY_S = 0.5
 
@@ -55,10 +55,7 @@ def run_under_ray(
     Uses the Ray cluster that `RAY_ADDRESS` names, or starts Ray on this host. Ctrl-C and SIGTERM
     stop the run at its next step. Raises LabError where Ray is not installed, or cannot start it.
     """
-    if importlib.util.find_spec("ray") is None:
-        raise LabError(
-            "Ray is not installed on this host", advice="Run pip install 'ray[train]' on every host"
-        )
+    EXTRA.require()
     check_multi_host(spec)
     validation.check(spec)  # here once; on each host again, whose files and devices differ
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

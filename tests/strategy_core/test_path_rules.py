@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from strategy_core.processes import stack_probe
 from strategy_core.processes.import_path import own_packages
-from strategy_core.runtime.library_files import is_lab_file, is_program_file
+from strategy_core.runtime.library_files import (
+    is_framework_file,
+    is_lab_file,
+    is_program_file,
+)
 
 STACK = """Thread 0x00007f (most recent call first):
   File "/usr/lib/python3.11/threading.py", line 320 in wait
@@ -28,6 +34,14 @@ def test_a_file_beside_a_package_of_the_lab_is_the_programs(package: Path) -> No
 def test_a_program_in_a_folder_called_as_a_source_root_is_the_programs() -> None:
     for file in ("/work/app_train.py", "/work/app/train.py", "/work/strategy_core/train.py"):
         assert is_program_file(file)
+
+
+def test_a_framework_may_have_a_part_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As TensorFlow, where it does not find a part of Keras."""
+    tensorflow = ModuleType("tensorflow")
+    tensorflow.__path__ = [None, "/frameworks/tensorflow"]  # type: ignore[list-item]
+    monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
+    assert is_framework_file("/frameworks/tensorflow/python/ops.py")
 
 
 def test_a_loop_of_another_package_is_no_step_of_the_labs() -> None:

@@ -66,9 +66,13 @@ def _python_folders() -> tuple[str, ...]:
 
 
 def _folders_of(*names: str) -> tuple[str, ...]:
-    """The folders from which these packages were imported."""
+    """The folders from which these packages were imported.
+
+    TensorFlow's `__path__` begins with None where it does not find a part of Keras.
+    """
     packages = [sys.modules.get(name) for name in names]
-    return tuple(folder for package in packages for folder in getattr(package, "__path__", ()))
+    paths = (getattr(package, "__path__", ()) for package in packages)
+    return tuple(folder for path in paths for folder in path if folder is not None)
 
 
 @lru_cache(maxsize=16)

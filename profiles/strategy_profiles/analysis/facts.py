@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.account import Account, account
@@ -170,7 +169,7 @@ class Facts(Struct, frozen=True):
     noted: Mapping[str, str]
     """Lines of the program at which the recorder saw something, by the field of its note."""
     is_one_of_several: bool
-    """Whether the run has other segments: what is said of all steps then names this one."""
+    """Whether the run has other segments: what is said of the loop then names this one."""
     num_trained: int
     """Segments of this strategy, size and batch in a recorded program: each is a training with a
     first step of its own. 1 in the lab's own runs."""
@@ -241,15 +240,10 @@ class Facts(Struct, frozen=True):
         return self.read_side_by_side()
 
     @property
-    def all_steps(self) -> str:
-        """`all steps`, or in a run with other segments `all steps of segment 1`."""
+    def loop_name(self) -> str:
+        """`the loop`, or in a run with other segments `the loop of segment 1`."""
         which = f" of segment {self.segment.segment}" if self.is_one_of_several else ""
-        return f"all steps{which}"
-
-    @property
-    def total_ms(self) -> float:
-        """The time of all steps, the first one and what the capture windows took included."""
-        return float(np.nansum(self.steps.wall_ms)) + self.capture.between_ms
+        return f"the loop{which}"
 
 
 def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.account.account import Account
 from strategy_profiles.analysis.account.kinds import KINDS
@@ -106,6 +107,7 @@ def _shares(account: Account) -> Shares:
         whole = account.row(path)
         if whole and not account.children(path):
             rows.append(whole)
+    rows = list(_by_title(account, rows))
     large = [row for row in rows if account.share(row) >= SMALLEST]
     left_ms = (account.loop_ms or 0.0) - sum(row.total_ms for row in large)
     if account.loop_ms and left_ms >= account.loop_ms * SMALLEST / 2:
@@ -117,6 +119,20 @@ def _shares(account: Account) -> Shares:
         for number, row in enumerate(large)
     )
     return Shares("shares", TITLE, parts, definition=_ACCOUNT)
+
+
+def _by_title(account: Account, rows: list[Row]) -> Iterator[Row]:
+    """Rows of one title as one; what the recorder does in the first step is among the recorder's.
+
+    So a part has the length that a finding on it has.
+    """
+    recorder = account.row("loop/first/recording")
+    lengths: dict[str, float] = defaultdict(float)
+    first: dict[str, Row] = {}
+    for row in [*rows, *([recorder] if recorder else [])]:
+        lengths[_title(row)] += account.first_ms if row.row == "loop/first" else row.total_ms
+        first.setdefault(_title(row), row)
+    return (replace(row, total_ms=lengths[title]) for title, row in first.items())
 
 
 def _rows(account: Account) -> Table:

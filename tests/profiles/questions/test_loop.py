@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
+from msgspec.structs import replace
 
 import strategy_profiles
+from strategy_profiles.analysis.account.account import Account
+from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.facts import gather_facts
+from strategy_profiles.analysis.findings import findings
 from strategy_profiles.answers.answer import Answer, Code, Shares, Table
-from strategy_profiles.examples import EXAMPLES, unpack
+from strategy_profiles.examples import EXAMPLES, Example, unpack
 from strategy_profiles.questions.loop import loop
+from strategy_profiles.reporting import units
 from tests.synthetic import write_run
 from tests.synthetic.stacks import stack_place
 
@@ -54,6 +59,39 @@ def test_rows_are_indented_below_what_they_are_a_part_of(run: Path) -> None:
     assert rows.rows[0][0] == "Loop with its first step"
     assert rows.depths[0] == 0
     assert max(rows.depths) >= 2
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.name)
+def test_bar_sentence_and_cost_have_one_share(example: Example, tmp_path: Path) -> None:
+    profile = strategy_profiles.load(unpack(example, tmp_path))
+    facts = gather_facts(profile, profile.segments[0])
+    (shares,) = (part for part in loop(profile, facts).parts if isinstance(part, Shares))
+    bar = {part.title: units.share(part.share) for part in shares.parts}
+    assert len(bar) == len(shares.parts), "no two parts have one name"
+    by_key = {item.key: item for item in findings(facts)}
+    for key, part in (("tracing", "First step"), ("computation", "Compute")):
+        if key in by_key:
+            assert f"{bar[part]}" in by_key[key].sentence
+            assert f" {by_key[key].cost.share_text}" in by_key[key].sentence
+
+
+def test_a_first_step_has_one_share_without_what_the_recorder_does_in_it(tmp_path: Path) -> None:
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=40))
+    lengths = {"loop": ("loop", 100.0), "loop/first": ("first", 60.0)}
+    lengths |= {f"loop/{region}": (region, 20.0) for region in ("steps", "between")}
+    for region in ("first", "between"):
+        lengths[f"loop/{region}/recording"] = "recording", 10.0
+    lengths["loop/first/rest"] = "rest", 50.0
+    rows = tuple(Row(row, kind, ms, "measured") for row, (kind, ms) in lengths.items())
+    facts = replace(
+        gather_facts(profile, profile.segments[0]), account=Account(0, 40, rows, num_first=1)
+    )
+    (shares,) = (part for part in loop(profile, facts).parts if isinstance(part, Shares))
+    parts = {part.title: round(part.share, 9) for part in shares.parts}
+    assert (parts["First step"], parts["Recorder"]) == (0.5, 0.2)
+    (tracing,) = [item for item in findings(facts) if item.key == "tracing"]
+    assert tracing.cost.share_text == "50 % of the loop"
+    assert " 50 % of the loop, because" in tracing.sentence
 
 
 def test_a_row_stands_below_what_it_is_a_part_of(tmp_path: Path) -> None:

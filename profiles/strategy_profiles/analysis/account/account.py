@@ -65,6 +65,13 @@ class Account(Struct, frozen=True):
         return row.total_ms / self.num_steps
 
     @property
+    def first_ms(self) -> float:
+        """Length of the first step, with what the loop does before it and without what the lab's
+        recorder does in it."""
+        first, recorder = self.row("loop/first"), self.row("loop/first/recording")
+        return (first.total_ms if first else 0.0) - (recorder.total_ms if recorder else 0.0)
+
+    @property
     def usual_ms(self) -> float:
         """Length of the loop after its first step; of the whole loop if that was its only one."""
         rows = (self.row("loop/steps"), self.row("loop/between"))

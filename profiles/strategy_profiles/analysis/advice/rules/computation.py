@@ -45,15 +45,16 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not types:
         return
     of_loop, shares = facts.account.share(row), [_share(parts) for parts in types]
-    named = "; ".join(
+    named = [
         f"{_named(parts)}, {units.share(share * of_loop)}"
         for parts, share in zip(types, shares, strict=True)
-    )
+    ]
+    then = f"; then {'; '.join(named[1:])}" if named[1:] else ""
     yield finding(
         facts,
         KEY,
-        f"Its computation limits it: the replicas' ops take {units.share(of_loop)} of the loop: "
-        f"{named}.",
+        f"Its computation limits it, most of all {named[0]} of {facts.loop_name}{then}. All ops of "
+        f"the replicas take {units.share(of_loop)}.",
         "If an op is needed only for a metric, compute it less often. Else more replicas, a faster "
         "device or less work per step help.",
         facts.account.cost(row.total_ms * shares[0], "derived", facts.held_up.num_steps),

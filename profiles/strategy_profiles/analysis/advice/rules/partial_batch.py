@@ -42,7 +42,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     partial = steps.settled & (steps.examples > 0) & (steps.examples < batch)
     full = steps.timed & (steps.examples == batch)
-    if partial.sum() < FEWEST or not full.any() or not facts.total_ms:
+    if partial.sum() < FEWEST or not full.any() or not facts.account.loop_ms:
         return
     usual_ms = float(np.median(steps.wall_ms[full]))
     wasted = steps.wall_ms[partial] - usual_ms * steps.examples[partial] / batch

@@ -2,10 +2,11 @@
 
 ## What it does
 
-Compares the first step with the time of all steps: 20 % or more. If half of it or more is the wait
-for the first batch, says so. Where a Python loop puts the ops of a line into the graph 64 times or
-more, as the names of their gradients show, names the line. If a recorded program trains three times
-or more, each time with such a first step, says that.
+Takes the first step, with what the loop does before it and without what the lab's recorder does in
+it, if that is 20 % of the loop or more. If half of it or more is the wait for the first batch, says
+so. Where a Python loop puts the ops of a line into the graph 64 times or more, as the names of
+their gradients show, names the line. If a recorded program trains three times or more, each time
+with such a first step, says that.
 
 ## Why is this slow
 
@@ -38,7 +39,7 @@ KEY = "tracing"
 ROWS = ("loop/first",)
 NO_GAIN = "The first step is left out of a replay."
 LONG_FIRST_STEP = 0.2
-"""Share of the time of all steps."""
+"""Share of the loop."""
 MOST_OF_STEP = 0.5
 UNROLLED = 64
 """Times that a Python loop puts an op into the graph; models of that many calls are rare."""
@@ -48,10 +49,8 @@ SEVERAL = 3
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    first, total = _first_ms(facts), facts.total_ms
-    if not facts.steps.num_warm_up or facts.steps.count < 2 or not total:
-        return
-    if first / total < LONG_FIRST_STEP:
+    first, loop_ms = facts.account.first_ms, facts.account.loop_ms
+    if not loop_ms or facts.steps.count < 2 or first / loop_ms < LONG_FIRST_STEP:
         return
     num_steps = facts.steps.num_warm_up
     what = "The first step" if num_steps == 1 else f"The first call, of {num_steps} steps,"
@@ -60,8 +59,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        f"{what} took {units.seconds(first / 1e3)}, {units.share(first / total)} of the time of "
-        f"{facts.all_steps}{reason.why} Other numbers do not include it.",
+        f"{what} took {units.seconds(first / 1e3)}, {units.share(first / loop_ms)} of "
+        f"{facts.loop_name}{reason.why} Other numbers do not include it.",
         reason.advice,
         over_all_steps(facts, first),
         once_ms=first,
@@ -129,13 +128,6 @@ def _unrolled(facts: Facts) -> tuple[str, int] | None:
         return None
     (line, *_), num_times = times.most_common(1)[0]
     return (line, num_times) if num_times >= UNROLLED else None
-
-
-def _first_ms(facts: Facts) -> float:
-    """How long the first step took, without what the lab's recorder did in it."""
-    recorder = facts.account.row("loop/first/recording")
-    recorded_ms = recorder.total_ms if recorder else 0.0
-    return max(0.0, (facts.steps.first_step_ms or 0.0) - recorded_ms)
 
 
 def edits(facts: Facts, _result: Finding) -> dict[str, Any]:

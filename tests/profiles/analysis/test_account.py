@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import strategy_profiles
 from strategy_profiles.analysis.account.account import Account, account
@@ -209,6 +210,18 @@ def test_findings_never_have_more_time_than_their_rows(tmp_path: Path) -> None:
     facts = gather_facts(profile, profile.segments[0])
     shares = [item.cost.share for item in findings(facts) if item.cost is not None]
     assert sum(shares) <= 1.0 + 1e-9
+
+
+def test_many_small_collectives_take_no_more_than_the_communication(tmp_path: Path) -> None:
+    """Other ops of a replica run while it waits in a call: that time is computation."""
+    profile = _run(tmp_path, collective_bytes=(1000,) * 20, replicas=4)
+    facts = gather_facts(profile, profile.segments[0])
+    longer_ms = 3 * facts.breakdown.mean_ms("transfer")
+    uses = [replace(use, wait_ms=longer_ms) for use in facts.communication.collectives]
+    facts = replace(facts, communication=replace(facts.communication, collectives=tuple(uses)))
+    (small,) = [item for item in findings(facts) if item.key == "many-small-collectives"]
+    rows = [facts.account.row(f"loop/steps/{kind}") for kind in ("wait", "transfer")]
+    assert small.cost.share == pytest.approx(sum(facts.account.share(row) for row in rows if row))
 
 
 def test_the_loops_time_per_step_has_the_gaps_in_it(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
 
 KEY = "many-small-collectives"
+ROWS = ("loop/steps/wait", "loop/steps/transfer")
 SMALL_CALL_BYTES = 1_000_000
 
 MANY_CALLS = 8

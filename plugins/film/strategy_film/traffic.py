@@ -7,6 +7,7 @@ from typing import Any
 
 from strategy_film.rows import Rows
 from strategy_film.scene import Exchange, Member, Names, Ring, SentTensor, Wait
+from strategy_profiles.analysis.communication import of_program
 from strategy_profiles.capture.bandwidth import bus_factor
 
 RING = "collective-ring"
@@ -20,7 +21,7 @@ def exchanges(rows: Rows, node_of: NodeOf, names: Names) -> tuple[Exchange, ...]
     """Return the collectives of the step with two members or more, in order of time."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     turns: dict[tuple[Any, ...], int] = {}
-    for row in rows.collectives.sort_by("start_ns").to_pylist():
+    for row in of_program(rows.collectives).sort_by("start_ns").to_pylist():
         node = node_of.get(row["device"] or "")
         if node is None or row["step"] != rows.step.step:
             continue

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct
 
+from strategy_profiles.analysis.communication import collectives_of
 from strategy_profiles.analysis.placement import placement
 from strategy_profiles.analysis.retracing import retracing
-from strategy_profiles.capture.reductions import LAB_MARKS
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.run.events import IMPORTED
 from strategy_profiles.tables.columns import of_segment, texts
@@ -71,7 +70,7 @@ def exact_facts(profile: Profile, opened: SegmentOpened) -> ExactFacts:
     }
     missing: dict[str, str] = {}
     if of_segment(profile.table("replica_steps"), number).num_rows:
-        facts["collectives"] = _collectives(of_segment(profile.table("collectives"), number))
+        facts["collectives"] = _collectives(collectives_of(profile, number))
         facts["copies"] = _copies(of_segment(profile.table("transfers"), number))
         facts["detours"] = _detours(profile, number)
     else:
@@ -85,11 +84,7 @@ def exact_facts(profile: Profile, opened: SegmentOpened) -> ExactFacts:
 
 
 def _collectives(rows: pa.Table) -> dict[str, Value]:
-    """By op and group size: calls of a replica in a step, and what they move together.
-
-    The lab's own gather of timestamps is left out, as its time is.
-    """
-    rows = rows.filter(pc.not_equal(pc.cast(rows["op"], pa.string()).fill_null(""), LAB_MARKS))
+    """By op and group size: calls of a replica in a step, and what they move together."""
     values: dict[str, Value] = {}
     totals = _totals(rows, ["op", "group_size"], ["step", "worker", "replica"])
     for (op, size), steps in totals.items():

@@ -1,8 +1,7 @@
 """The times of a run as a gate compares them: the step, and its parts in ms per step.
 
 Parts are means over the typical captured steps (`breakdown`), or over the marks of all steps if
-none was captured. A part of a replica is the work of its own: compute and delay. The collective
-of the lab's own timestamps is no part.
+none was captured. A part of a replica is the work of its own: compute and delay.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import pyarrow as pa
 from strategy_profiles.analysis.breakdown import step_breakdown
 from strategy_profiles.analysis.communication import communication
 from strategy_profiles.analysis.steps import typical_captured_steps
-from strategy_profiles.capture.reductions import LAB_MARKS
 from strategy_profiles.tables.columns import ints, is_one_of, of_segment
 from strategy_profiles.tables.schema import CATEGORIES
 
@@ -44,8 +42,6 @@ def parts_of_step(profile: Profile, opened: SegmentOpened) -> dict[str, float]:
                     item.delay_ms or 0.0
                 )
     for use in communication(profile, opened).collectives:
-        if use.op == LAB_MARKS:
-            continue
         name = f"{use.op} of {use.group_size or 'an unknown group'}"
         if use.wait_ms is not None and use.transfer_ms is not None:
             parts[f"{name}, wait"] = use.wait_ms

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 
-from strategy_profiles.analysis.communication import names_of, row_weights
+from strategy_profiles.analysis.communication import collectives_of, names_of, row_weights
 from strategy_profiles.analysis.steps import typical_steps
 from strategy_profiles.capture.bandwidth import bandwidth
 from strategy_profiles.capture.grouping import groups_by
@@ -62,7 +62,7 @@ def collective_calls(profile: Profile, segment: int) -> tuple[CollectiveCall, ..
     captured = of_segment(profile.table("replica_steps"), segment)
     step = ints(captured, "step")
     typical = typical_steps(step, floats(captured, "wall_ms"))
-    table = of_segment(profile.table("collectives"), segment)
+    table = collectives_of(profile, segment)
     if not table.num_rows:
         return ()
     rows = _Rows(table, typical)

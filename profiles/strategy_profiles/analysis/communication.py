@@ -24,6 +24,7 @@ from strategy_profiles.analysis.steps import typical_steps
 from strategy_profiles.capture.bandwidth import bandwidth, bus_factor
 from strategy_profiles.capture.grouping import groups_by
 from strategy_profiles.capture.intervals import Intervals
+from strategy_profiles.capture.reductions import LAB_MARKS
 from strategy_profiles.run.events import PlacementRecorded, WindowCaptured
 from strategy_profiles.tables.columns import (
     Floats,
@@ -32,6 +33,7 @@ from strategy_profiles.tables.columns import (
     distinct,
     floats,
     ints,
+    is_one_of,
     mean,
     of_segment,
 )
@@ -134,8 +136,19 @@ class Communication(Struct, frozen=True):
         return self.main.why_no_busbw if self.main else self.reason or NO_COLLECTIVE
 
 
+def collectives_of(profile: Profile, segment: int) -> pa.Table:
+    """The collectives of the program in a segment."""
+    return of_program(of_segment(profile.table("collectives"), segment))
+
+
+def of_program(rows: pa.Table) -> pa.Table:
+    """Rows of `collectives` without the gather of the lab's own timestamps."""
+    return rows.filter(pa.array(~is_one_of(rows, "op", (LAB_MARKS,))))
+
+
 def of_one_capture(segment: int, rows: pa.Table, captured: pa.Table) -> Communication:
     """The collectives of one capture window, as for `collective_uses`; transfers are left out."""
+    rows = of_program(rows)
     uses, num_steps = collective_uses(rows, captured), len(np.unique(ints(captured, "step")))
     moved = _collective_bytes(uses)
     reason = SIZES_UNKNOWN if moved is None else None
@@ -160,7 +173,7 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
         reasons = profile.unknown
         reason = reasons.get("steps", reasons.get("collectives", why))
         return Communication(segment.segment, 0, (), (), None, None, reason, reason)
-    collectives = of_segment(profile.table("collectives"), segment.segment)
+    collectives = collectives_of(profile, segment.segment)
     transfers = of_segment(profile.table("transfers"), segment.segment)
     uses = collective_uses(collectives, captured)
     if profile.absent_workers(segment):

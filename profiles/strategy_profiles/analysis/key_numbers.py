@@ -142,17 +142,18 @@ def loss(steps: StepTimes, note: str, *, tells_every_loss: bool) -> KeyNumber:
 
 
 def exposed(facts: Facts) -> KeyNumber:
-    """Exposed communication: mean of the replicas."""
+    """Exposed communication: the breakdown counts a moment as wait or transfer only where the
+    replica computes nothing."""
     if facts.segment.num_replicas == 1 and not facts.communication.collectives:
         reason = facts.steps.unknown.get("collectives", "one replica: no communication")
         return made_number("exposed", None, MISSING, "", reason)
-    overlaps = facts.overlaps
-    value = sum(item.exposed_ms for item in overlaps) / len(overlaps) if overlaps else None
-    wall = facts.breakdown.mean_ms("wall")
+    is_captured = facts.breakdown.source == "measured"
+    wall, wait, transfer = map(facts.breakdown.mean_ms, ("wall", "wait", "transfer"))
+    value = transfer + (wait or 0.0) if is_captured and transfer is not None else None
     note = f"{units.share(value / wall)} of a captured step" if value is not None and wall else ""
     note += _length_of_unlike(facts) if note else ""
     why = facts.breakdown.reason or ""
-    reason = why if why.startswith(NO_OPS) else NO_SPANS
+    reason = why if is_captured or why.startswith(NO_OPS) else NO_SPANS
     return made_number("exposed", value, units.milliseconds(value), note, reason, "derived")
 
 

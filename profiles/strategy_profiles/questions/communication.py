@@ -46,7 +46,6 @@ from strategy_profiles.answers.answer import (
     Table,
     table,
 )
-from strategy_profiles.capture.reductions import LAB_MARKS
 from strategy_profiles.questions.links import links_part
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.definitions import DEFINITIONS
@@ -128,8 +127,13 @@ _KINDS = (
 )
 _OVERLAPS = (
     Column("replica", "Replica", "count"),
-    Column("communication_ms", "Communication", "ms"),
-    Column("exposed_ms", "Exposed", "ms", "exposed"),
+    Column(
+        "communication_ms",
+        "Communication",
+        "ms",
+        "Collectives, transfers and waits for tensors, whatever else runs; without the wait at the "
+        "end of a call until the last device is done.",
+    ),
     Column("overlap", "Overlap", "share", "overlap"),
 )
 _SENDS = (
@@ -185,17 +189,13 @@ def _sentence(facts: Facts, calls: Sequence[CollectiveCall]) -> tuple[str, ...]:
         return (f"{why[0].upper()}{why[1:]}", *moving, ".")
     if not calls:
         return ("A step contains no collective: nothing is reduced across replicas.",)
-    theirs = [call for call in calls if call.op != LAB_MARKS]
-    if not theirs:
-        return ("A step contains no collective but the one of the lab's timestamps.",)
-    per_step, moved = sum(call.per_step for call in theirs), facts.communication.collective_bytes
-    kinds = ", ".join(dict.fromkeys(call.op for call in theirs))
+    per_step, moved = sum(call.per_step for call in calls), facts.communication.collective_bytes
+    kinds = ", ".join(dict.fromkeys(call.op for call in calls))
     times = "1 collective" if round(per_step) == 1 else f"{per_step:.3g} collectives"
-    marks = " and the one of the lab's timestamps" if len(theirs) < len(calls) else ""
     return (
         "A step moves ",
         Bold(units.size(moved)) if moved is not None else "an unknown size",
-        f" in {times} ({kinds}){marks}",
+        f" in {times} ({kinds})",
         *_shares(facts),
         ".",
     )

@@ -248,8 +248,7 @@ _COMMUNICATION = (
         "Exposed communication",
         "ms",
         "Communication during which the replica computes nothing.",
-        "|comm without compute|, over interval unions",
-        HTA,
+        "exposed = wait + transfer",
     ),
 )
 

@@ -28,7 +28,6 @@ from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.input_share import InputShare
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.analysis.placed import CopiedVariables, Placed, PlacedVariable
-from strategy_profiles.capture.reductions import LAB_MARKS
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import SourceLine
 from strategy_profiles.run.events import EXIT_CODE
@@ -493,16 +492,6 @@ def test_waiting_without_a_straggler_names_the_injected_delay(tmp_path: Path) ->
     assert by_key.sentence.endswith("not bytes. The lab injected 30.0 ms into replica 1.")
     assert by_key.advice == "Remove the injected delay to measure the program without it."
     assert by_key.edits == {"inject": []}
-
-
-def test_the_labs_own_gather_of_timestamps_is_blamed_for_nothing(tmp_path: Path) -> None:
-    options = {"replicas": 2, "steps": 300, "collective_bytes": (24,), "transfer_ms": 25.0}
-    profile = strategy_profiles.load(write_run(tmp_path / "run", **options))
-    facts = gather_facts(profile, profile.segments[0])
-    (use,) = facts.communication.collectives
-    own = replace(facts.communication, collectives=(replace(use, op=LAB_MARKS),))
-    keys = {item.key for item in findings(replace(facts, communication=own))}
-    assert "small-collective" not in keys
 
 
 def test_two_replicas_that_are_equally_late_are_both_named(tmp_path: Path) -> None:

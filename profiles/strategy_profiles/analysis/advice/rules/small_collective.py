@@ -39,7 +39,6 @@ from strategy_profiles.analysis.facts import (
     per_step,
 )
 from strategy_profiles.analysis.removal import Removal
-from strategy_profiles.capture.reductions import LAB_MARKS
 from strategy_profiles.reporting import units
 from strategy_profiles.run.injected_delay import injected_delays
 
@@ -64,7 +63,6 @@ def find(facts: Facts) -> Iterator[Finding]:
     for use in facts.communication.collectives:
         size, transfer_ms = use.bytes_per_call, use.transfer_ms
         is_small = size is not None and size <= LATENCY_BYTES and use.per_step < MANY_CALLS
-        is_small = is_small and use.op != LAB_MARKS
         if is_small and use.wait_ms is not None and transfer_ms is not None:
             # Waiting for a late replica is the cost of that one. Where a worker was not captured,
             # what looks like the transfer holds the wait for it.

@@ -14,7 +14,7 @@ from strategy_profiles.tables.store import Profile
 from tests.app.looking import open_page, text_of
 from tests.synthetic import write_run
 
-SENTENCE = "Without it a captured step takes 17 ms instead of 47 ms"
+SENTENCE = "Without it the median captured step takes 17 ms instead of 47 ms"
 GAIN = Gain(17.0, 16.0, 18.0, 47.0, 0.01, 1.0, False, False, SENTENCE)
 REASON = "No edit removes it."
 

@@ -235,7 +235,7 @@ def read_the_pages(page: Page, server: Server, run: Path, then: Path) -> None:
     expect(film.locator(".caption")).not_to_be_empty()
 
     page.goto(server.address("what_if", run=run.name, segment="0"))
-    expect(page.get_by_text("A captured step takes").first).to_be_visible()
+    expect(page.get_by_text("The median captured step takes").first).to_be_visible()
     expect(page.get_by_text("Critical path of the step")).to_be_visible()
     page.goto(server.address("communication", run=run.name, segment="0"))
     expect(page.get_by_text(re.compile("A step moves")).first).to_be_visible()

@@ -344,13 +344,13 @@ def over_all_steps(facts: Facts, ms: float, source: Source = "measured") -> Cost
 
 
 def of_a_step(facts: Facts, part_ms: float, wall_ms: float) -> str:
-    """`45 % of a typical captured step (4.84 of 10.8 ms)`: a part beside the whole that it is of.
+    """`45 % of a captured step (on average 4.84 of 10.8 ms)`: a part beside its whole.
 
     Both are means over the typical steps of the breakdown. A worker's own step at parameter servers
     is longer than the time from result to result.
     """
     lengths = f"{units.number(part_ms)} of {units.milliseconds(wall_ms)}"
-    return f"{units.share(part_ms / wall_ms)} of {_step_of_breakdown(facts)} ({lengths})"
+    return f"{units.share(part_ms / wall_ms)} of {_step_of_breakdown(facts)} (on average {lengths})"
 
 
 def _step_of_breakdown(facts: Facts) -> str:

@@ -84,7 +84,7 @@ _RUNS = (
     Column("steps", "Steady steps", "count", value=lambda run: run.timed.time.num_steps),
     Column(
         "median_ms",
-        "Median step",
+        "Median steady step",
         "ms",
         "step_time_of_side",
         value=lambda run: run.timed.time.median_ms,
@@ -124,11 +124,12 @@ def _numbers(compared: RunComparison) -> Iterator[KeyNumber]:
     known = times.low is not None and times.high is not None
     note = f"95 %: {times.low:.3f} to {times.high:.3f}" if known else times.reason or ""
     yield KeyNumber("ratio", times.ratio, f"{times.ratio:.3f}", note, "derived")
-    for side, step_ms, rate, num in (
-        ("A", times.a_ms, times.a_rate, times.num_runs[0]),
-        ("B", times.b_ms, times.b_rate, times.num_runs[1]),
+    sides = (("A", times.a_ms, times.a_rate), ("B", times.b_ms, times.b_rate))
+    for (side, step_ms, rate), num, steps in zip(
+        sides, times.num_runs, times.num_steps, strict=True
     ):
-        note = f"{units.rate(rate, 'examples')}; {units.counted(num, 'run')}"
+        of = "median of" if num == 1 else f"{num} runs,"
+        note = f"{of} {units.counted(steps, 'steady step')}; {units.rate(rate, 'examples')}"
         text = units.milliseconds(step_ms)
         yield KeyNumber("step_time_of_side", step_ms, text, note, "measured", side)
 

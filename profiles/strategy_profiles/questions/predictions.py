@@ -82,7 +82,7 @@ def predictions(base: WhatIf, predicted: Sequence[WhatIf], median_ms: float | No
 
 def _saving(base: WhatIf, predicted: Sequence[WhatIf]) -> Iterator[str]:
     """The change that saves most, of those that the replay can tell from none."""
-    yield "A captured step takes "
+    yield "The median captured step takes "
     yield Bold(units.milliseconds(base.measured_ms))
     best = next((item for item in predicted if not item.is_within_error), None)
     if best is not None:

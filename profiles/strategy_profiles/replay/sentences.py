@@ -78,13 +78,13 @@ def may_change_nothing(what_if: WhatIf) -> str:
 
 
 def gain_sentence(what_if: WhatIf) -> str:
-    """`Without it a captured step takes 43 ms instead of 74 ms (predicted, ...)`.
+    """`Without it the median captured step takes 43 ms instead of 74 ms (predicted, ...)`.
 
     No length is named if the replay's error is as large as the gain.
     """
     if what_if.is_within_error:
         return _unknown("without it", what_if)
-    return f"Without it a captured step takes {_instead(what_if)} ({_how_sure(what_if)})."
+    return f"Without it the median captured step takes {_instead(what_if)} ({_how_sure(what_if)})."
 
 
 def finding_sentence(what_if: WhatIf, removal: Removal) -> str:
@@ -99,16 +99,16 @@ def finding_sentence(what_if: WhatIf, removal: Removal) -> str:
         return _unknown(edit, what_if)
     if what_if.times_examples != 1.0:
         return (
-            f"{edit[0].upper()}{edit[1:]} a captured step takes {_instead(what_if)}, so "
+            f"{edit[0].upper()}{edit[1:]} the median captured step takes {_instead(what_if)}, so "
             f"{what_if.speedup:.2f} times as many examples per second ({_how_sure(what_if)})."
         )
     if removal.is_bound:
         return (
-            f"{edit[0].upper()}{edit[1:]} a captured step would take {_instead(what_if)}; no "
-            f"remedy saves more ({_how_sure(what_if)})."
+            f"{edit[0].upper()}{edit[1:]} the median captured step would take "
+            f"{_instead(what_if)}; no remedy saves more ({_how_sure(what_if)})."
         )
     with_edit = f"{edit[0].upper()}{edit[1:]}"
-    return f"{with_edit} a captured step takes {_instead(what_if)} ({_how_sure(what_if)})."
+    return f"{with_edit} the median captured step takes {_instead(what_if)} ({_how_sure(what_if)})."
 
 
 def _unknown(edit: str, what_if: WhatIf) -> str:

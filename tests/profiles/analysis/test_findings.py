@@ -636,7 +636,7 @@ def test_copies_of_a_variable_come_before_the_replica_that_they_make_late(
     assert copied.cost.share >= late.cost.share
     assert re.match(
         rf"It copies 16.0 MB of variables from CPU:0, which takes \d+ % of a captured step "
-        rf"\({ms:.1f} of [\d.]+ ms\): see that finding\.$",
+        rf"\(on average {ms:.1f} of [\d.]+ ms\): see that finding\.$",
         late.advice,
     )
     assert late.caused_by == "variable-off-device"

@@ -70,7 +70,7 @@ def test_what_takes_away_more_than_a_remedy_can_is_shown_as_a_bound() -> None:
     predicted_gain = gain(LATE, COMMUNICATION)
     assert predicted_gain.is_bound
     assert predicted_gain.sentence.startswith(
-        "With communication for free a captured step would take 45.0"
+        "With communication for free the median captured step would take 45.0"
     )
     assert "no remedy saves more" in predicted_gain.sentence
 

@@ -176,7 +176,9 @@ def test_ops_that_use_no_core_gain_nothing_but_the_delay() -> None:
 
 def test_a_gain_is_given_with_its_interval_and_error(known: Replays) -> None:
     sentence = gain_sentence(predict(known, [AverageReplica(1)])).replace("\u00a0", " ")
-    assert sentence.startswith("Without it a captured step takes 17.0 ms instead of 47.0 ms")
+    assert sentence.startswith(
+        "Without it the median captured step takes 17.0 ms instead of 47.0 ms"
+    )
     assert "13.5 to 21.5 ms in another run; replay error 0" in sentence
 
 

@@ -192,7 +192,7 @@ def test_the_summary_and_the_list_of_runs_give_the_same_numbers(
 def test_of_parameter_servers_the_slowest_worker_is_the_same_everywhere(tmp_path: Path) -> None:
     """Worker 1 computes for 20 ms longer than worker 0; they do not wait for each other."""
     run = write_served_run(tmp_path / "served")
-    expected = ["20.0", "ms", "worker 1, later than the others"]
+    expected = ["20.0", "ms", "worker 1, whose steps take longer: none waits for it"]
     assert live(run)["numbers"]["slowest"] == expected
     events = run / "worker-0-0" / "events.jsonl"
     lines = events.read_text().splitlines(keepends=True)

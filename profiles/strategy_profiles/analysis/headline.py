@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from strategy_profiles.analysis.captured_steps import unlike_others_ms
 from strategy_profiles.analysis.epoch_ends import is_mostly_validation
-from strategy_profiles.analysis.findings import Facts, main_finding
+from strategy_profiles.analysis.findings import WRONG, Facts, main_finding
 from strategy_profiles.analysis.headline_segment import prefix_of
 from strategy_profiles.analysis.late_replicas import (
     explained_by_delay,
@@ -41,6 +41,7 @@ MOST_OF_A_NAME = 56
 def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
     """The parts of the text in order; those of class `Bold` are emphasised."""
     segment = facts.segment
+    which = prefix_of(segment, len(profile.segments))
     first = _what_runs(
         segment, segment.spec.get("workload") or (profile.spec or {}).get("workload")
     )
@@ -49,13 +50,13 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
         if 0 < len(segment.replica_devices) < (profile.num_ranks or 0):
             size = f"{len(segment.replica_devices)} of {profile.num_ranks:,} ranks"
         steps = "" if facts.steps.median_ms is not None else " and no known step"
-        first = ("The ", Bold("imported profile"), f" has {size}{steps}: ")
-    which = prefix_of(segment, len(profile.segments))
-    if facts.failure is not None and (main := main_finding(facts)) is not None:
-        return *which, *first, main.sentence
+        first = ("the " if which else "The ", Bold("imported profile"), f" has {size}{steps}")
+    main = main_finding(facts) if facts.failure is not None else None
+    if main is not None and main.key in WRONG:
+        return *which, *first, f". {main.sentence}"
     then = stuck_sentence(stuck_workers(profile)) or _limit(facts)
     is_in_sync = facts.breakdown.is_in_sync
-    return *which, *first, *_pace(facts.pace, facts.steps, is_in_sync=is_in_sync, then=then)
+    return *which, *first, ": ", *_pace(facts.pace, facts.steps, is_in_sync=is_in_sync, then=then)
 
 
 def newest_headline(
@@ -82,7 +83,7 @@ def newest_headline(
     first = _what_runs(segment, segment.spec.get("workload"))
     which = prefix_of(segment, num_segments)
     pace = newest_pace(newest)
-    return *which, *first, *_pace(pace, newest, is_in_sync=is_in_sync, then=then)
+    return *which, *first, ": ", *_pace(pace, newest, is_in_sync=is_in_sync, then=then)
 
 
 def _end_of_epoch(last: tuple[EpochEnded, float] | None) -> str:
@@ -108,7 +109,7 @@ def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
         least, most = segment.batch_sizes
         sized = f", batches of {least:,} to {most:,} examples, median {batch:,}"
     compiled = ", compiled by XLA" if segment.spec.get("xla") else ""
-    return Bold(segment.strategy), f" on {segment.size}", *runs, f"{sized}{compiled}: "
+    return Bold(segment.strategy), f" on {segment.size}", *runs, f"{sized}{compiled}"
 
 
 def _pace(pace: LoopPace, steps: StepTimes, *, is_in_sync: bool, then: str) -> tuple[str, ...]:

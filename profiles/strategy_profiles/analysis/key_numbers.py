@@ -125,7 +125,11 @@ def slowest(lateness: Stragglers) -> KeyNumber:
         note, source = lateness.reason or "no replica stands out", lateness.source
         return KeyNumber("slowest", None, text, note, None if lateness.reason else source)
     late = lateness.straggler
-    note = f"{late.name}, later than the others"
+    is_waited_for = bool(lateness.replicas)  # not of workers of parameter servers
+    what = (
+        "later than the others" if is_waited_for else "whose steps take longer: none waits for it"
+    )
+    note = f"{late.name}, {what}"
     if also := [item.name for item in lateness.late if item.replica != late.replica]:
         note += f"; {units.listed(also)} as well"
     return KeyNumber(

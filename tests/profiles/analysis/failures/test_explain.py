@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from strategy_profiles.analysis.failures.known import KNOWN
 from strategy_profiles.analysis.findings import findings, gather_facts
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.run.events import Failed
+from tests.replaced import replace
 from tests.synthetic import write_run
 
 EMPTY = Failed(
@@ -98,3 +100,23 @@ def test_the_failure_is_the_headline_of_a_failed_run(tmp_path: Path) -> None:
     first = findings(facts)[0]
     assert first.key == "failure"
     assert "".join(headline(profile, facts)).endswith(first.sentence)
+
+
+def test_a_run_that_ended_without_an_error_of_its_own_has_the_headline_of_its_steps(
+    tmp_path: Path,
+) -> None:
+    """As one whose worker hung, and which its launcher ended."""
+    run = write_run(tmp_path / "run", replicas=3, steps=60, straggler=(1, 30.0))
+    profile = strategy_profiles.load(run)
+    facts = gather_facts(profile, profile.segments[0])
+    usual = "".join(headline(profile, facts))
+    assert "the loop takes " in usual
+    ended = replace(facts, failure="worker 1 did not answer for 120 s")
+    assert "".join(headline(profile, ended)) == usual
+
+
+@pytest.mark.parametrize("ending", ["finished", "failed"])
+def test_no_sentence_begins_after_a_colon(tmp_path: Path, ending: str) -> None:
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=60, ending=ending))
+    facts = gather_facts(profile, profile.segments[0])
+    assert not re.search(r": [A-Z]", "".join(headline(profile, facts)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +49,8 @@ _PROGRAM = (
 )
 _LINES = (
     "Time of the loop and of its first step by line of the program, per step, from samples of the "
-    "thread that trains. A step's time is at the line that calls it."
+    "thread that trains. A step's time is at the line that calls it, that of its ops at the lines "
+    "that made them, as far as captured steps tell."
 )
 
 
@@ -121,18 +123,27 @@ def _shares(account: Account) -> Shares:
     return Shares("shares", TITLE, parts, definition=_ACCOUNT)
 
 
-def _by_title(account: Account, rows: list[Row]) -> Iterator[Row]:
-    """Rows of one title as one; what the recorder does in the first step is among the recorder's.
+def _by_title(account: Account, rows: Sequence[Row]) -> Iterator[Row]:
+    """Rows of one title as one; the first step alone, as in the finding on it."""
+    named: dict[str, list[Row]] = defaultdict(list)
+    for row in chain.from_iterable(map(partial(_alone, account), rows)):
+        named[_title(row)].append(row)
+    for same in named.values():
+        yield replace(same[0], total_ms=sum(row.total_ms for row in same))
 
-    So a part has the length that a finding on it has.
-    """
+
+def _alone(account: Account, row: Row) -> Iterator[Row]:
+    """The row; that of the first step without what the loop and the recorder do beside it."""
+    if row.row != "loop/first":
+        yield row
+        return
     recorder = account.row("loop/first/recording")
-    lengths: dict[str, float] = defaultdict(float)
-    first: dict[str, Row] = {}
-    for row in [*rows, *([recorder] if recorder else [])]:
-        lengths[_title(row)] += account.first_ms if row.row == "loop/first" else row.total_ms
-        first.setdefault(_title(row), row)
-    return (replace(row, total_ms=lengths[title]) for title, row in first.items())
+    recorded_ms = recorder.total_ms if recorder else 0.0
+    before_ms = row.total_ms - recorded_ms - account.first_ms
+    yield Row("loop/before-first", "before-first", before_ms, "derived")
+    yield replace(row, total_ms=account.first_ms)
+    if recorder:
+        yield recorder
 
 
 def _rows(account: Account) -> Table:

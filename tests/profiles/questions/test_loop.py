@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from strategy_profiles.examples import EXAMPLES, Example, unpack
 from strategy_profiles.questions.loop import loop
 from strategy_profiles.reporting import units
 from tests.synthetic import write_run
-from tests.synthetic.stacks import stack_place
+from tests.synthetic.stacks import FILE, stack_place
 
 
 def loop_answer(run: Path) -> Answer:
@@ -49,6 +50,19 @@ def test_a_line_between_steps_and_the_line_of_the_step_have_their_shares(run: Pa
     assert lit[40].step is None, "no replica works at this line"
     assert lit[40].ms_per_step == pytest.approx(30.0 * 35 / 40, rel=0.15)
     assert sum(each.share or 0.0 for each in lit.values()) == pytest.approx(1.0, abs=0.05)
+
+
+def test_the_time_of_ops_is_at_the_lines_that_made_them(run: Path) -> None:
+    profile = strategy_profiles.load(run)
+    names = profile.table("spans")["name"].cast(pa.string()).to_pylist()
+    profile.once(("op-lines", 0), lambda: dict.fromkeys(names, f"{FILE}:31"))
+    facts = gather_facts(profile, profile.segments[0])
+    (code,) = (part for part in loop(profile, facts).parts if isinstance(part, Code))
+    ((_, lines),) = code.files
+    ms = {each.line: each.ms_per_step for each in lines if each.share is not None}
+    compute = facts.account.row("loop/steps/compute")
+    assert ms[31] == pytest.approx(facts.account.ms_per_step(compute))
+    assert sum(each.share or 0.0 for each in lines) == pytest.approx(1.0, abs=0.05)
 
 
 def test_rows_are_indented_below_what_they_are_a_part_of(run: Path) -> None:
@@ -84,14 +98,15 @@ def test_a_first_step_has_one_share_without_what_the_recorder_does_in_it(tmp_pat
     lengths["loop/first/rest"] = "rest", 50.0
     rows = tuple(Row(row, kind, ms, "measured") for row, (kind, ms) in lengths.items())
     facts = replace(
-        gather_facts(profile, profile.segments[0]), account=Account(0, 40, rows, num_first=1)
+        gather_facts(profile, profile.segments[0]), account=Account(0, 40, rows, 1, first_ms=40.0)
     )
     (shares,) = (part for part in loop(profile, facts).parts if isinstance(part, Shares))
     parts = {part.title: round(part.share, 9) for part in shares.parts}
-    assert (parts["First step"], parts["Recorder"]) == (0.5, 0.2)
+    names = ("Before the first step", "First step", "Recorder")
+    assert [parts[name] for name in names] == [0.1, 0.4, 0.2]
     (tracing,) = [item for item in findings(facts) if item.key == "tracing"]
-    assert tracing.cost.share_text == "50 % of the loop"
-    assert " 50 % of the loop, because" in tracing.sentence
+    assert tracing.cost.share_text == "40 % of the loop"
+    assert " 40 % of the loop, because" in tracing.sentence
 
 
 def test_a_row_stands_below_what_it_is_a_part_of(tmp_path: Path) -> None:

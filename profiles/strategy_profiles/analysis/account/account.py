@@ -40,6 +40,9 @@ class Account(Struct, frozen=True):
     rows: tuple[Row, ...]
     num_first: int = 0
     """Steps of the first call; 0 in an imported profile."""
+    first_ms: float = 0.0
+    """Length of the first call, without what the lab's recorder does in it: a part of the row
+    `loop/first`, which begins with the loop."""
 
     def row(self, path: str) -> Row | None:
         return next((row for row in self.rows if row.row == path), None)
@@ -63,13 +66,6 @@ class Account(Struct, frozen=True):
 
     def ms_per_step(self, row: Row) -> float:
         return row.total_ms / self.num_steps
-
-    @property
-    def first_ms(self) -> float:
-        """Length of the first step, with what the loop does before it and without what the lab's
-        recorder does in it."""
-        first, recorder = self.row("loop/first"), self.row("loop/first/recording")
-        return (first.total_ms if first else 0.0) - (recorder.total_ms if recorder else 0.0)
 
     @property
     def usual_ms(self) -> float:
@@ -124,7 +120,9 @@ def _account(profile: Profile, segment: SegmentOpened) -> Account:
     rows += sampled_rows(
         "loop/between", regions, regions.is_between, regions.between_ms, windows_ms
     )
-    return Account(segment.segment, steps.count, tuple(rows), steps.num_warm_up)
+    recorded_ms = sum(row.total_ms for row in rows if row.row == "loop/first/recording")
+    first_ms = max(0.0, (steps.first_step_ms or 0.0) - recorded_ms) if steps.num_warm_up else 0.0
+    return Account(segment.segment, steps.count, tuple(rows), steps.num_warm_up, first_ms)
 
 
 def _outside(regions: Regions) -> Iterator[Row]:

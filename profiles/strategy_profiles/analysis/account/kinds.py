@@ -15,6 +15,7 @@ KINDS = {
         "From the first step's batch, or from where its loop begins, to its end.",
     ),
     "first": ("First step", "The first call of the step, and what the loop does before it."),
+    "before-first": ("Before the first step", "What the loop does before its first step."),
     "steps": ("Steps", "All further steps, each from asking for its batch until its result."),
     "between": ("Between steps", "From the end of each step to the begin of the next."),
     "compute": ("Compute", "A replica runs its own ops; mean over the replicas."),

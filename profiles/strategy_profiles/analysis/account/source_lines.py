@@ -1,7 +1,7 @@
 """At which lines of the program does the time of the loop pass?
 
 The samples of the training thread, by the innermost line of the program on its stack. Those in a
-step are at the line that calls it; what the step does is in the account's rows of its ops.
+step are at the line that calls it; of these, the time of its ops is at the lines that made them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from strategy_profiles.analysis.account.account import account
 from strategy_profiles.analysis.account.regions import Line, Regions, regions_of, split
+from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.run.stacks import Stacks
+from strategy_profiles.tables.columns import Bools
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -46,7 +49,8 @@ def loop_lines(profile: Profile, segment: int) -> tuple[LoopLine, ...]:
     if regions is None or not regions.stacks.count or not regions.loop_ms:
         return ()
     num_steps = step_times(profile, segment).count
-    by_line = _ms_by_line(regions)
+    opened = next(each for each in profile.segments if each.segment == segment)
+    by_line = _ms_by_line(regions, account(profile, opened).children("loop/steps/compute"))
     longest = sorted(by_line, key=lambda line: -by_line[line])[:MOST_LINES]
     lit = [line for line in longest if by_line[line] >= SMALLEST * regions.loop_ms]
     return tuple(
@@ -60,16 +64,31 @@ def loop_lines(profile: Profile, segment: int) -> tuple[LoopLine, ...]:
     )
 
 
-def _ms_by_line(regions: Regions) -> dict[Line, float]:
+def _ms_by_line(regions: Regions, ops: Sequence[Row]) -> dict[Line, float]:
+    """`ops` are rows of the steps: their time is taken from the line that calls most steps."""
     by_line: dict[Line, float] = defaultdict(float)
-    for chosen, length_ms in (
-        (regions.is_first, regions.first_ms),
-        (regions.is_step, regions.steps_ms),
-        (regions.is_between, regions.between_ms),
+    of_steps = _sampled(regions, regions.is_step, regions.steps_ms)
+    caller = max(of_steps, key=lambda line: of_steps[line], default=None)
+    for op in ops:
+        if caller and op.file is not None and op.line is not None:
+            taken_ms = min(op.total_ms, of_steps[caller])
+            of_steps[caller] -= taken_ms
+            of_steps[op.file, op.line] += taken_ms
+    for part in (
+        _sampled(regions, regions.is_first, regions.first_ms),
+        of_steps,
+        _sampled(regions, regions.is_between, regions.between_ms),
     ):
-        for part in split(regions, chosen, length_ms):
-            for frame in part.place.frames[-1:]:
-                by_line[frame.file, frame.line] += part.ms
+        for line, ms in part.items():
+            by_line[line] += ms
+    return by_line
+
+
+def _sampled(regions: Regions, chosen: Bools, length_ms: float) -> dict[Line, float]:
+    by_line: dict[Line, float] = defaultdict(float)
+    for part in split(regions, chosen, length_ms):
+        for frame in part.place.frames[-1:]:
+            by_line[frame.file, frame.line] += part.ms
     return by_line
 
 
@@ -77,7 +96,7 @@ def _with_neighbours(lit: Sequence[Line], stacks: Stacks) -> Iterator[Line]:
     for file in dict.fromkeys(file for file, _ in lit):
         own = {line for of, line in lit if of == file}
         near = {each for line in own for each in range(line - AROUND, line + AROUND + 1)}
-        known = [line for line in sorted(near) if line in own or stacks.around.get((file, line))]
+        known = [line for line in sorted(near) if line in own or _text(stacks, (file, line))]
         yield from ((file, line) for line in known)
 
 
@@ -85,4 +104,6 @@ def _text(stacks: Stacks, line: Line) -> str:
     if line in stacks.around:
         return stacks.around[line]
     frames = (frame for place in stacks.places for frame in place.frames[-1:])
-    return next((frame.text for frame in frames if (frame.file, frame.line) == line), "")
+    sampled = next((frame.text for frame in frames if (frame.file, frame.line) == line), "")
+    source = stacks.sources.get(line[0], "").splitlines()
+    return sampled or "".join(source[line[1] - 1 : line[1]] if line[1] > 0 else ())

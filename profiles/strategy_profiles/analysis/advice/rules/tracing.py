@@ -2,11 +2,10 @@
 
 ## What it does
 
-Takes the first step, with what the loop does before it and without what the lab's recorder does in
-it, if that is 20 % of the loop or more. If half of it or more is the wait for the first batch, says
-so. Where a Python loop puts the ops of a line into the graph 64 times or more, as the names of
-their gradients show, names the line. If a recorded program trains three times or more, each time
-with such a first step, says that.
+Takes the first step, without what the lab's recorder does in it, if it is 20 % of the loop or more.
+If half of it or more is the wait for the first batch, says so. Where a Python loop puts the ops of
+a line into the graph 64 times or more, as the names of their gradients show, names the line. If a
+recorded program trains three times or more, each time with such a first step, says that.
 
 ## Why is this slow
 

@@ -1,12 +1,12 @@
 """The colours of data, for page, live view, timeline and report; JavaScript gets them from here.
 
 What stands side by side has no colour in common: phases are blue, red, orange, teal, green and
-grey; replicas are purple and pink; runs and the sides of a comparison are muted tones; devices are
-very dark and very light. All but those of devices have a contrast of 3:1 (WCAG 2.2, 1.4.11) to the
-light and the dark ground. They come from a search over sRGB for the largest distances, also as
-people with deuteranopia and protanopia see them; the limits are in
+grey; the first six replicas are purple and pink; runs and the sides of a comparison are muted
+tones; devices are very dark and very light. All but those of devices have a contrast of 3:1 (WCAG
+2.2, 1.4.11) to the light and the dark ground. They come from a search over sRGB for the largest
+distances, also as people with deuteranopia and protanopia see them; the limits are in
 `tests/profiles/reporting/test_palette.py`. The first four replicas are farther apart than the rest,
-because most runs have no more.
+because most runs have no more, and the first six than the ten after them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ SERVING_COLOURS = {
 PART_COLOURS = {**PHASE_COLOURS, **SERVING_COLOURS}
 """Colour by part of any step."""
 
-REPLICA_COLOURS = ("#7846FA", "#FA28AA", "#9678D2", "#B428B4", "#C85AFA", "#5A64C8")
+REPLICA_COLOURS = (
+    *("#7846FA", "#FA28AA", "#9678D2", "#B428B4", "#C85AFA", "#5A64C8", "#906050", "#E86060"),
+    *("#D81890", "#C07888", "#C000D0", "#5088B8", "#E848C8", "#5860E0", "#189070", "#8870E0"),
+)
 
 SIDE_COLOURS = {"A": "#6E78A0", "B": "#827846"}
 """The two sides of a comparison."""
@@ -86,7 +89,7 @@ def ink_on(colour: str) -> str:
 
 
 def replica_colour(replica: int) -> str:
-    """The colour of a replica; they repeat after six, where a label must tell them apart."""
+    """The colour of a replica; they repeat after 16, where a label must tell them apart."""
     return REPLICA_COLOURS[replica % len(REPLICA_COLOURS)]
 
 
@@ -96,7 +99,7 @@ def run_colour(number: int) -> str:
 
 
 def device_colour(number: int) -> str:
-    """The colour of a run's device by its position; they repeat after six, as those of replicas."""
+    """The colour of a run's device by its position; they repeat after six."""
     return DEVICE_COLOURS[number % len(DEVICE_COLOURS)]
 
 

@@ -26,6 +26,7 @@ from strategy_profiles.reporting.palette import (
     SPAN_COLOURS,
     ink_on,
     luminance,
+    replica_colour,
 )
 from strategy_profiles.tables.schema import CATEGORIES
 
@@ -35,6 +36,9 @@ NOTICEABLE = 4.5
 """Least distance in OKLab, times 100; about 2 is just noticeable."""
 CLEAR = 6.4
 """The same between colours of one stacked bar, and of the two sides of a comparison."""
+DISCERNIBLE = 3.5
+"""The same where 16 replicas have colours: more are not as far apart and read on both grounds."""
+MANY_REPLICAS = 6
 USUAL_REPLICAS = 4
 """Most runs have no more: their colours differ at first sight."""
 AT_FIRST_SIGHT = {"usual": 14.0, "deuteranopia": 7.5, "protanopia": 7.5}
@@ -101,21 +105,26 @@ class TestDistances:
         phases = {*PHASE_COLOURS.values(), *SERVING_COLOURS.values(), *SPAN_COLOURS.values()}
         assert least_between(phases, others, sight) >= NOTICEABLE
 
-    def test_replicas_differ_from_each_other_sides_and_devices(self, sight: str) -> None:
-        assert least_among(REPLICA_COLOURS, sight) >= NOTICEABLE
-        for others in (SIDE_COLOURS.values(), DEVICE_COLOURS):
-            assert least_between(REPLICA_COLOURS, others, sight) >= NOTICEABLE
+    def test_replicas_differ_from_each_other_sides_devices_and_runs(self, sight: str) -> None:
+        few = REPLICA_COLOURS[:MANY_REPLICAS]
+        for replicas, least in ((few, NOTICEABLE), (REPLICA_COLOURS, DISCERNIBLE)):
+            assert least_among(replicas, sight) >= least
+            for others in (SIDE_COLOURS.values(), DEVICE_COLOURS, RUN_COLOURS):
+                assert least_between(replicas, others, sight) >= least
 
     def test_replicas_of_most_runs_differ_at_first_sight(self, sight: str) -> None:
         assert least_among(REPLICA_COLOURS[:USUAL_REPLICAS], sight) >= AT_FIRST_SIGHT[sight]
 
-    def test_runs_differ_from_each_other_replicas_and_sides(self, sight: str) -> None:
+    def test_runs_differ_from_each_other_and_sides(self, sight: str) -> None:
         assert least_among(RUN_COLOURS, sight) >= CLEAR
-        for others in (SIDE_COLOURS.values(), REPLICA_COLOURS):
-            assert least_between(RUN_COLOURS, others, sight) >= NOTICEABLE
+        assert least_between(RUN_COLOURS, SIDE_COLOURS.values(), sight) >= NOTICEABLE
 
     def test_devices_differ_from_each_other(self, sight: str) -> None:
         assert least_among(DEVICE_COLOURS, sight) >= CLEAR
+
+
+def test_sixteen_replicas_have_a_colour_each() -> None:
+    assert len({replica_colour(replica) for replica in range(16)}) == 16
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ def show_findings(
     ordered = findings(facts)
     st.header(
         "What to do",
-        help="Ranked by the share of the loop's wall time; no two findings have the same time.",
+        help="Ranked by the share of the loop's wall time, its first step included; no two "
+        "findings have the same time.",
     )
     if not ordered:
         known = facts.breakdown.source is not None

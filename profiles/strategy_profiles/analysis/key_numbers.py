@@ -60,7 +60,9 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
 
 def _loop_note(facts: Facts) -> str:
     between = facts.account.row("loop/between")
-    return f"{units.share(facts.account.share_of_usual(between))} between steps" if between else ""
+    first = "without the first step; " if facts.account.first_ms else ""
+    usual = facts.account.share_of_usual(between) if between else None
+    return "" if usual is None else f"{first}{units.share(usual)} between steps"
 
 
 def loop_time(

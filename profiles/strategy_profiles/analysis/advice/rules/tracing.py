@@ -11,7 +11,7 @@ recorded program trains three times or more, each time with such a first step, s
 
 The first step builds and compiles the program, and waits for the first batch: a shuffle buffer is
 filled before. A program that divides the time of all steps by their number counts it as a step; the
-numbers of the lab do not include it.
+lab's times of a step do not include it, its shares of the loop do.
 
 ## What to do
 
@@ -59,7 +59,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         f"{what} took {units.seconds(first / 1e3)}, {units.share(first / loop_ms)} of "
-        f"{facts.loop_name}{reason.why} Other numbers do not include it.",
+        f"{facts.loop_name}{reason.why} Times of a step do not include it.",
         reason.advice,
         over_all_steps(facts, first),
         once_ms=first,

@@ -117,6 +117,7 @@ def test_alive_is_running_and_dead_is_incomplete() -> None:
     assert state(launcher(launched()), worker(), alive=False) == "incomplete"
     assert state(worker(), alive=True) == "running"
     assert state() == "incomplete"
+    assert "not imported TensorFlow yet" in str(derive_status([]).message)
 
 
 def test_a_run_that_its_lab_left_says_so() -> None:

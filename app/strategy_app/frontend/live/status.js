@@ -71,7 +71,8 @@ export class Status {
     setText(this.doing, doing ? sentence(doing, waitedMs) : "");
     const text = status?.message ?? "";
     this.banner.hidden = !text || status.state === "running";
-    const advice = group?.loss?.length ? LOST : ADVICE[state];
+    const hasBegun = segment || state !== "incomplete";
+    const advice = group?.loss?.length ? LOST : hasBegun && ADVICE[state];
     setText(this.banner, [asSentence(text), advice].filter(Boolean).join(" "));
     this.banner.dataset.state = state;
   }

@@ -13,6 +13,7 @@ from strategy_profiles.run.events import Failed
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _REPLICA = re.compile(r"(?:^|/)replica_(\d{1,9})/")
 _UNKNOWN = "Look at what is different in this step: the size of its batch, a shape, a value."
+_NO_TRACEBACK = "Look at the program's own output: Python raised no error."
 _LONGEST = 300
 _HANDLED = "\nDuring handling of the above exception, another exception occurred:\n\n"
 _FRAMES = re.compile(r"\ATraceback \(most recent call last\):\n(?: .*\n)*")
@@ -46,11 +47,18 @@ def explain(failed: Failed, step: int | None, num_replicas: int = 1) -> Explaine
     return Explained(
         known.key if known else None,
         _sentence(failed, known, step, replica, layer),
-        known.remedy if known else "" if step is None else _UNKNOWN,
+        known.remedy if known else _remedy(failed, step),
         replica,
         layer,
         failed.place,
     )
+
+
+def _remedy(failed: Failed, step: int | None) -> str:
+    """What to do about an error that no entry matches; empty before the first step."""
+    if step is None:
+        return ""
+    return _UNKNOWN if failed.detail else _NO_TRACEBACK
 
 
 def matching(failed: Failed) -> list[Known]:
@@ -100,6 +108,7 @@ def _sentence(
     who = "a replica" if replica is None else f"replica {replica}"
     message = failed.message[:_LONGEST].rstrip(".")
     if known is None:
+        message = re.sub(r"^The\b", "the", message)
         of = "" if replica is None else f" on replica {replica}"
         return f"The run failed {when}{of}{where}{inside}: {message}."
     because = known.cause.format(who=who)

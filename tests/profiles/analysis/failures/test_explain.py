@@ -120,3 +120,9 @@ def test_no_sentence_begins_after_a_colon(tmp_path: Path, ending: str) -> None:
     profile = strategy_profiles.load(write_run(tmp_path / "run", steps=60, ending=ending))
     facts = gather_facts(profile, profile.segments[0])
     assert not re.search(r": [A-Z]", "".join(headline(profile, facts)))
+
+
+def test_of_a_program_that_a_signal_ended_no_step_is_blamed() -> None:
+    explanation = explain(Failed("The program was ended by SIGTERM."), 12)
+    assert explanation.sentence == "The run failed in step 12: the program was ended by SIGTERM."
+    assert "step" not in explanation.advice

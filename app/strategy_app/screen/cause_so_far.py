@@ -13,7 +13,7 @@ from strategy_app.screen.code import show_shares
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.segments import facts_of
 from strategy_app.widgets.text import as_markdown
-from strategy_app.widgets.verdict import part_as_html
+from strategy_app.widgets.verdict import STYLE, part_as_html
 from strategy_profiles.analysis.facts import Finding
 from strategy_profiles.analysis.failures.explain import Explained
 from strategy_profiles.analysis.failures.of_run import explained_without_steps
@@ -114,9 +114,8 @@ def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
             cost = f", {finding.cost.share_text}" if finding.cost else ""
             st.markdown(f"**{'What to do' if is_over else 'So far'}**{cost}")
             said = "" if is_over else f"{finding.sentence} "  # the headline says it of a whole run
-            st.html(
-                f'<div style="font-size:.9rem">{part_as_html(f"{said}Try: {finding.advice}")}</div>'
-            )
+            text = part_as_html(f"{said}Try: {finding.advice}")
+            st.html(f'{STYLE}<div class="lab-said">{text}</div>')
 
 
 def newest_segment(profile: Profile) -> SegmentOpened | None:

@@ -23,11 +23,12 @@ SHOWN = 3
 LONG = 240
 """Characters of a headline that is smaller on a phone: the remedy is to be in sight, too."""
 _CODE = re.compile(r"`([^`]+)`")
-_HEADLINE = """<style>
+STYLE = """<style>
 .lab-headline {font-size:1.45rem; line-height:1.4; margin:.1rem 0 .3rem; overflow-wrap:anywhere;
   max-width:70rem; text-wrap:pretty}
 .lab-headline b {font-weight:650}
-.lab-headline code {font-size:.8em}
+.lab-headline code, .lab-said code {font-family:"Source Code Pro",monospace; font-size:.8em}
+.lab-said {font-size:.9rem}
 @media (max-width:48rem) {.lab-headline {font-size:1.2rem} .lab-headline.long {font-size:1.05rem}}
 </style>"""
 
@@ -51,7 +52,7 @@ def part_as_html(part: str) -> str:
 def show_sentence(sentence: str) -> None:
     """A page's answer in large type; `sentence` is HTML, its names already escaped."""
     kind = "lab-headline long" if len(sentence) > LONG else "lab-headline"
-    st.html(f'{_HEADLINE}<div class="{kind}">{bound(sentence)}</div>')
+    st.html(f'{STYLE}<div class="{kind}">{bound(sentence)}</div>')
     note_first_sentence()
 
 

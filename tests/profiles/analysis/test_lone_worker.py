@@ -35,7 +35,10 @@ def findings_of_run(
     monkeypatch.setattr(synthetic, "StacksSampled", with_busy)
     gap = (5, 10.0, stack_place("python", 30))
     profile = strategy_profiles.load(write_run(folder / "run", steps=200, gaps=[gap]))
-    return {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
+    facts = gather_facts(profile, profile.segments[0])
+    segment = msgspec.structs.replace(facts.segment, num_workers=2)
+    facts = msgspec.structs.replace(facts, segment=segment)
+    return {item.key: item for item in findings(facts)}
 
 
 def test_the_worker_that_the_others_wait_for_is_named_with_its_share(
@@ -52,3 +55,17 @@ def test_workers_that_are_alone_in_turns_or_never_have_no_finding(
     busy: tuple[list[int], ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "lone-worker" not in findings_of_run(tmp_path, monkeypatch, *busy)
+
+
+def test_a_program_that_joins_after_each_step_has_one_worker_at_work_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = findings_of_run(tmp_path, monkeypatch, [0], [1])["workers-in-turns"]
+    assert "One of 2 workers works at a time: the program waits at train.py:14 for" in item.sentence
+
+
+@pytest.mark.parametrize("busy", [([0, 1],), ([0], [1], [0, 1]), ([0], [0], [0], [1])])
+def test_workers_do_not_take_turns_that_work_together_or_of_which_one_is_late(
+    busy: tuple[list[int], ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "workers-in-turns" not in findings_of_run(tmp_path, monkeypatch, *busy)

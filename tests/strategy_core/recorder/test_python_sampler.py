@@ -80,7 +80,7 @@ def test_time_in_a_library_counts_for_the_programs_line_that_called_it() -> None
 
 
 def test_what_numpy_does_for_the_program_is_the_programs_own_work() -> None:
-    """It was the framework's: the finding named half of a step in np.sort as calls of TensorFlow."""
+    """Not TensorFlow's, as half of a step in np.sort once was."""
     library = _as_if_in(
         "/usr/lib/site-packages/numpy/fromnumeric.py",
         "def sort():\n    return look()\n",

@@ -506,6 +506,18 @@ def test_two_replicas_that_are_equally_late_are_both_named(tmp_path: Path) -> No
     assert re.search(r"replica [12], later than the others; replica [12] as well", slowest.note)
 
 
+@pytest.mark.parametrize(("also_late_ms", "num_findings"), [(3.0, 1), (30.0, 0)])
+def test_of_three_replicas_one_that_is_far_later_than_another_late_one_stands_out(
+    also_late_ms: float, num_findings: int, tmp_path: Path
+) -> None:
+    """With two of three equally late, the third is early."""
+    late = {"straggler": (0, 30.0), "also_late": (1, also_late_ms), "inject": []}
+    profile = strategy_profiles.load(write_run(tmp_path / "run", replicas=3, **late))
+    facts = gather_facts(profile, profile.segments[0])
+    assert [item.replica for item in facts.stragglers.late] == [0, 1]
+    assert [item.key for item in findings(facts)].count("straggler") == num_findings
+
+
 CALL = {"kind": "call", "name": "train.py:7", "detail": "loss = step(batch)", "count": 9}
 LINE = {"kind": "python", "name": "train.py:9", "detail": "score(loss.numpy())", "count": 9}
 

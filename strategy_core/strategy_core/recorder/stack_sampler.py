@@ -14,7 +14,7 @@ be in one call for minutes, so nothing is left to the program's own thread.
 - When the sampler's wait is over it gets the lock where the program lets it go, too. So it sleeps
   once more, for a random time: after a fixed one of 1 ms that call had 3 % of the samples.
 - After a call that kept the lock the sample is taken at once, by whichever thread of the lab's gets
-  the lock first (`kept_lock`): during the last millisecond the program would go on to the next
+  the lock first (`kept_lock`): during a sleep the program would go on to the next
   lines, which got half of the time of `gc.collect()` in a step of 240 ms. They got a quarter when
   only the sampler's own thread took samples, because the thread that writes steps was often first.
 - A sample takes 60 to 170 microseconds of processor time, most of it for two wake-ups

@@ -46,7 +46,7 @@ def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples
     waiting = _waiting(joined)
     running = Intervals.union((joined.calls.start_ns, joined.calls.end_ns))
     explained = attribution.busy | waiting | running | _traced(joined)
-    calls = times_of(samples, joined.steps, "call")
+    calls = times_of(samples, joined.steps, "call", "collective-key")
     rows = [
         *_between_ops(joined, _difference(running, attribution.busy | waiting)),
         *_launches(joined, waiting),

@@ -60,11 +60,11 @@ def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[di
     return rows
 
 
-def times_of(samples: PythonSamples, steps: Steps, wanted: str) -> Intervals:
-    """Return the times at which the samples say that Python of this kind ran."""
+def times_of(samples: PythonSamples, steps: Steps, *wanted: str) -> Intervals:
+    """Return the times at which the samples say that Python of these kinds ran."""
     covered = Intervals.union((np.zeros(0, np.int64), np.zeros(0, np.int64)))
     for (kind, *_), there, _ in _by_place(samples, steps):
-        covered = covered | there if kind == wanted else covered
+        covered = covered | there if kind in wanted else covered
     return covered
 
 

@@ -402,6 +402,8 @@ CAUSES = {
     "python": "The program's own Python ran; name: file and line, detail: the line.",
     "read-back": "A tensor was copied to Python (numpy(), float(), print); name: file and line.",
     "call": "TensorFlow's or Keras's Python ran; name: the program's line that called it.",
+    "collective-key": "TensorFlow's Python made the keys of the collectives that a call runs; "
+    "name: the program's line that called it.",
     "between-ops": "The runtime executed a function and had not started its next op; name: the "
     "loop of half of the ops or more; count: ops of a replica, null if those of the loop were not "
     "recorded.",

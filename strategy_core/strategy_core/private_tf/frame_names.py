@@ -17,6 +17,7 @@ _TPU_EMBEDDING = "tensorflow.python.tpu.tpu_embedding"
 _LIBRARIES = ("tensorflow", "keras")
 _CLOSURE_THREAD = re.compile(r"WorkerClosureProcessingLoop-(\d{1,6})")
 _RUNS_CLOSURE = "_process_closure"
+_COLLECTIVE_KEY = frozenset({"_next_instance_key", "wrapped_closure"})
 
 
 def is_file_of_tensorflow(path: str) -> bool:
@@ -38,6 +39,18 @@ def closure_worker(thread: str) -> int | None:
 def is_run_of_closure(function: str) -> bool:
     """Whether this function of such a thread goes on until the worker has done its step."""
     return function == _RUNS_CLOSURE
+
+
+def is_collective_key(function: str) -> bool:
+    """Whether this function of TensorFlow makes the key of a collective that a call will run.
+
+    A collective in a `tf.function` has a new key for each call: a tensor, made by Python
+    (`CollectiveReplicaLauncher` in `distribute/cross_device_utils.py`), which the graph captures at
+    the call (`capture_call_time_value` in `framework/func_graph.py`). Both functions count, because
+    the second one converts what the first one returns. Per-worker values of a
+    `ClusterCoordinator` are captured in that way, too, but not in the thread that trains.
+    """
+    return function in _COLLECTIVE_KEY
 
 
 def is_library(module: str) -> bool:

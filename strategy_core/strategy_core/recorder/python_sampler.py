@@ -16,6 +16,7 @@ from contextlib import nullcontext
 from types import FrameType
 from typing import Any, NamedTuple
 
+from strategy_core.private_tf.frame_names import is_collective_key
 from strategy_core.runtime import switch_interval
 from strategy_core.runtime.gc_control import postponed
 from strategy_core.runtime.library_files import (
@@ -153,8 +154,8 @@ def _place_texts(kind: str, path: str, line: int) -> list[str]:
 def _kind(innermost: FrameType, program: FrameType | None) -> str:
     """Classify by the frames between the program's innermost line and the top of the stack.
 
-    Returns `read-back` (a tensor is copied to the host), `call` (TensorFlow's, Keras's or the lab's
-    Python) or `python` (the program's own).
+    Returns `read-back` (a tensor is copied to the host), `collective-key`, `call` (TensorFlow's,
+    Keras's or the lab's Python) or `python` (the program's own).
     """
     is_tensorflow = is_read_back = False
     current: FrameType | None = innermost
@@ -163,6 +164,8 @@ def _kind(innermost: FrameType, program: FrameType | None) -> str:
         if is_lab_file(path):
             return "call"  # what the lab itself reads is no work of the program
         if is_framework_file(path):
+            if is_collective_key(name):
+                return "collective-key"  # the lab calls the function of a traced program's step
             is_read_back |= name in _READ_BACK
             is_tensorflow = True
         current = current.f_back

@@ -581,6 +581,19 @@ def test_tensorflows_own_python_around_the_calls_asks_for_more_work_per_call(
     assert "idle" not in by_key
 
 
+def test_python_that_makes_the_keys_of_many_collectives_is_a_cost_of_the_collectives(
+    tmp_path: Path,
+) -> None:
+    options = _idle_for(({**CALL, "kind": "collective-key"}, 35.0), (CALL, 1.0))
+    many = findings_of_run(tmp_path / "many", collective_bytes=(1000,) * 20, **options)
+    assert many["many-small-collectives"].evidence["keys_ms"] == 35.0
+    assert many["many-small-collectives"].cost.ms > 35.0
+    assert "TensorFlow's Python makes their keys" in many["many-small-collectives"].sentence
+    assert not {"idle", "dispatch"} & set(many)
+    few = findings_of_run(tmp_path / "few", collective_bytes=(1000,), **options)
+    assert few["dispatch"].evidence["held_ms"] == 36.0
+
+
 def test_retracing_names_function_argument_and_duration(tmp_path: Path) -> None:
     row = {"kind": "tracing", "name": "train_step", "count": 1}
     why = "argument `scale` is a Python value, and a new one each time (1.0, 1.5)"

@@ -126,3 +126,32 @@ def test_the_thread_that_waits_for_a_worker_of_a_coordinator_is_recognised():
     runs = worker._process_closure.__name__
     assert frame_names.is_run_of_closure(runs)
     assert f"self.{runs}(" in inspect.getsource(worker._process_queue)
+
+
+def test_the_functions_that_make_the_keys_of_collectives_are_recognised(monkeypatch):
+    import tensorflow as tf
+    from tensorflow.python.distribute.cross_device_utils import CollectiveReplicaLauncher
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+    @tf.function
+    def step() -> Any:
+        return strategy.run(
+            lambda: tf.distribute.get_replica_context().all_reduce("sum", tf.ones([]))
+        )
+
+    names: list[str] = []
+    original = CollectiveReplicaLauncher._next_instance_key
+
+    def looks(launcher: Any) -> Any:
+        frame = inspect.currentframe()
+        assert frame is not None
+        names.extend(each.function for each in inspect.getouterframes(frame, context=0))
+        return original(launcher)
+
+    monkeypatch.setattr(CollectiveReplicaLauncher, "_next_instance_key", looks)
+    step()
+    names.clear()  # of the tracing
+    step()
+    assert frame_names.is_collective_key(original.__name__)
+    assert any(map(frame_names.is_collective_key, names))

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
-from strategy_profiles.analysis.causes import Cause
+from strategy_profiles.analysis.causes import CALLS, Cause
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -99,7 +99,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         if not wall or not (held_ms / wall >= HELD_SHARE or is_often):
             continue
         num_ops = sum(cause.count for cause in causes)
-        calls_ms = facts.held_up.held_ms("call") if is_each_op_checked(causes) else 0.0
+        calls_ms = facts.held_up.held_ms(*CALLS) if is_each_op_checked(causes) else 0.0
         calls = (
             " TensorFlow's Python around the calls, which checks what they return, takes "
             f"{units.milliseconds(calls_ms)}."

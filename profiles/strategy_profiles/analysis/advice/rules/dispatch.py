@@ -4,7 +4,8 @@
 
 Adds up the calls into TensorFlow and Keras while no replica runs an op: 30 % of a step or more.
 While a function is traced, the calls prepare it, and this says nothing. The time that
-`python-in-input` reports does not count. Comes after `debugging-ops` if TensorFlow checks every op.
+`python-in-input` or `many-small-collectives` reports does not count. Comes after `debugging-ops` if
+TensorFlow checks every op.
 
 ## Why is this slow
 
@@ -23,10 +24,13 @@ from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
 from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE
+from strategy_profiles.analysis.advice.rules.many_small_collectives import (
+    of_small_collectives_ms,
+)
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
-from strategy_profiles.analysis.causes import Cause
+from strategy_profiles.analysis.causes import CALLS, Cause
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -66,8 +70,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     wall = facts.breakdown.mean_ms("wall")
     if not wall or not facts.breakdown.is_in_sync or captures_are_unlike(facts):
         return
-    calls = facts.held_up.of_kind("call")
-    calls_ms = without_input_ms(facts)
+    calls = facts.held_up.of_kind(*CALLS)
+    calls_ms = without_input_ms(facts) - of_small_collectives_ms(facts)
     is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
     # While a function is traced, the calls prepare it.
     if calls_ms / wall >= IDLE_SHARE and not is_tracing:

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_profiles.analysis.causes import CALLS
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -54,7 +55,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     if captures_are_unlike(facts) or (wall < SAMPLED_MS and not facts.is_imported):
         return
-    known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call")
+    known_ms = facts.held_up.held_ms("tracing", "python", "read-back", *CALLS)
     between_ms = facts.held_up.held_ms("between-ops")
     known_ms += between_ms if facts.held_up.has_many_ops else 0.0  # `small-ops` tells it
     known_ms = max(known_ms, facts.held_up.launch_ms)  # Python is a reason for late launches

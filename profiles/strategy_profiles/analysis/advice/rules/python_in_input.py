@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
-from strategy_profiles.analysis.causes import Cause
+from strategy_profiles.analysis.causes import CALLS, Cause
 from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import PYTHON_OF_INPUT
@@ -43,7 +43,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     line = facts.only_line(*PYTHON_OF_INPUT)
     at = f" at {line.place} (`{line.text.strip()}`)" if line else ""
-    calls_ms = facts.held_up.held_ms("call")
+    calls_ms = facts.held_up.held_ms(*CALLS)
     share = units.share(min(op.held_ms / calls_ms, 1.0))
     kind = f" ({op.detail})" if op.detail not in (None, op.name) else ""
     yield finding(
@@ -66,11 +66,11 @@ def find(facts: Facts) -> Iterator[Finding]:
 def beside_calls(facts: Facts) -> Cause | None:
     """The op that runs Python for most of the time in which calls hold up the step."""
     causes = facts.held_up.of_kind("input-python-ahead")
-    calls_ms = facts.held_up.held_ms("call")
+    calls_ms = facts.held_up.held_ms(*CALLS)
     return causes[0] if causes and causes[0].held_ms >= MOST_OF_CALLS * calls_ms else None
 
 
 def without_input_ms(facts: Facts) -> float:
     """Time of the calls of a typical captured step, without the part that this rule reports."""
     op = beside_calls(facts)
-    return facts.held_up.held_ms("call") - (op.held_ms if op else 0.0)
+    return facts.held_up.held_ms(*CALLS) - (op.held_ms if op else 0.0)

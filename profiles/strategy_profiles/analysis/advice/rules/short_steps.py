@@ -5,7 +5,8 @@
 Looks for steps of 10 ms or less in which TensorFlow's Python around the calls takes 10 % of a
 typical captured step or more. From 30 % on, `dispatch` says so whatever the step's length. Python
 is sampled every 2 ms: below 4 ms, all time in which no replica runs anything, without another
-cause, counts as the step's start. The time that `python-in-input` reports does not count.
+cause, counts as the step's start. The time that `python-in-input` or
+`many-small-collectives` reports does not count.
 
 ## Why is this slow
 
@@ -26,9 +27,13 @@ from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
 from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE, SAMPLED_MS
+from strategy_profiles.analysis.advice.rules.many_small_collectives import (
+    of_small_collectives_ms,
+)
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
+from strategy_profiles.analysis.causes import CALLS
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -57,13 +62,13 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     if facts.is_imported:
         return
-    calls_ms = without_input_ms(facts)
+    calls_ms = without_input_ms(facts) - of_small_collectives_ms(facts)
     starts = "the Python that starts it"
     if wall < SAMPLED_MS and calls_ms / wall < IDLE_SHARE:
         idle_ms = facts.all_idle_ms
         if idle_ms is None:
             idle_ms = facts.breakdown.mean_ms("idle") or 0.0
-        calls_ms += idle_ms - facts.held_up.held_ms("call", *OTHERS)
+        calls_ms += idle_ms - facts.held_up.held_ms(*CALLS, *OTHERS)
         starts = "the Python and the runtime that start it"
     elif calls_ms / wall >= IDLE_SHARE:
         return

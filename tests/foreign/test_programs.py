@@ -196,7 +196,10 @@ PROGRAMS = {
         replicas=2,
         strategy="parameter-server",
         batch=None,
-        notes=("fetches the result of each step (cluster_coordinator.py:49) before it schedules",),
+        notes=(
+            "fetches the result of each step (cluster_coordinator.py:49) before it schedules",
+            "reads 1 variable as a whole from the parameter servers",
+        ),
     ),
     "parameter_servers_keras": Expected(
         12,

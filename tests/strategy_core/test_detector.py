@@ -91,6 +91,9 @@ class Decided(Detector):
     def made_again(self, unit: Unit, step: Any) -> None:
         self.again.append((unit.name, step.step))
 
+    def traced_for_workers(self, unit: Unit) -> None:
+        pass
+
     def fetched_each(self, place: str) -> None:
         self.note(f"each is fetched at {place}")
 

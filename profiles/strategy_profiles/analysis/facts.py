@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -41,7 +42,9 @@ from strategy_profiles.analysis.retracing import Retracing, retracing
 from strategy_profiles.analysis.side_by_side import side_by_side
 from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.analysis.stragglers import Stragglers, stragglers
+from strategy_profiles.decoders import converted
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import WholeRead
 from strategy_profiles.run.events import (
     EXIT_CODE,
     FETCHED_EACH,
@@ -49,6 +52,7 @@ from strategy_profiles.run.events import (
     IN_TURNS,
     NO_OPS_IN,
     WHOLE_BATCH_EACH,
+    WHOLE_READS,
     Environment,
     Failed,
     Note,
@@ -168,6 +172,8 @@ class Facts(Struct, frozen=True):
     """The line at which a worker waits for its batches; None if none was sampled."""
     noted: Mapping[str, str]
     """Lines of the program at which the recorder saw something, by the field of its note."""
+    whole_reads: tuple[WholeRead, ...]
+    """Variables that each step of a coordinator's worker reads as a whole, the largest first."""
     is_one_of_several: bool
     """Whether the run has other segments: what is said of the loop then names this one."""
     num_trained: int
@@ -291,6 +297,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_lone_worker=lambda: lone_worker(profile, number),
         read_batch_line=lambda worker: batch_line(profile, worker),
         noted=_noted(profile, number),
+        whole_reads=_whole_reads(profile, number),
         is_one_of_several=len(profile.segments) > 1,
         num_trained=1 if segment.is_of_lab else num_alike(profile, segment),
         failure=(failure := _failure(profile, segment)),
@@ -308,6 +315,14 @@ def _noted(profile: Profile, segment: int) -> dict[str, str]:
         for field in (IN_TURNS, FETCHED_EACH, WHOLE_BATCH_EACH)
         if isinstance(place := note.fields.get(field), str)
     }
+
+
+def _whole_reads(profile: Profile, segment: int) -> tuple[WholeRead, ...]:
+    for note in profile.events(Note):
+        if note.fields.get(NO_OPS_IN) == segment and WHOLE_READS in note.fields:
+            with suppress(ValueError):  # a field of a note may be anything
+                return converted(note.fields[WHOLE_READS], tuple[WholeRead, ...])
+    return ()
 
 
 def _computed_in(dtype: str, profile: Profile, segment: int) -> ComputedIn | None:

@@ -115,6 +115,19 @@ LONGEST_LINE = 120
 """Characters of a line that are recorded."""
 
 
+class WholeRead(Struct, frozen=True):
+    """A variable of a parameter server that each step reads as a whole."""
+
+    name: Name
+    """Of the variable."""
+    bytes: Count
+    """Its size."""
+    place: Name | None
+    """The program's line that reads it; null if it is unknown."""
+    is_updated: bool
+    """Whether the step also sends it a gradient, or a new value, of that size."""
+
+
 class SourceLine(Struct, frozen=True):
     """A line of the program."""
 

@@ -649,6 +649,10 @@ WHOLE_BATCH_EACH = "whole_batch_on_each_replica"
 it."""
 
 
+WHOLE_READS = "whole_reads"
+"""Field of a note: the variables that each step of a worker reads as a whole, as `WholeRead`s."""
+
+
 class Note(Recorded, frozen=True, tag="note"):
     """Something a reader of the run should know; `level` is `info` or `warning`."""
 

@@ -46,7 +46,7 @@ def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
         ):
             largest_op[key] = size, op
     largest = sorted(largest_op.items(), key=lambda item: -item[1][0])[:MOST_OPS]
-    lines = {key: line for key, (_, op) in largest if (line := _program_line(op))}
+    lines = {key: line for key, (_, op) in largest if (line := program_line(op))}
     return [_of(name, lines) for name in names]
 
 
@@ -70,7 +70,7 @@ def _in_function(name: str, made: Mapping[str, Any]) -> Any:
     return op
 
 
-def _program_line(op: Any) -> str | None:
+def program_line(op: Any) -> str | None:
     """The innermost line of the program on the stack that made the op."""
     for frame in reversed(list(op.traceback or ())):
         file, line = frame.filename, frame.lineno

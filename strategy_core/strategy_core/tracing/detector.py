@@ -158,6 +158,10 @@ class Detector(ABC):
         """Each replica of this process trains on all of a batch."""
 
     @abstractmethod
+    def traced_for_workers(self, unit: Unit) -> None:
+        """A function was traced that the workers of a coordinator run."""
+
+    @abstractmethod
     def fetched_each(self, place: str) -> None:
         """The program waits, at this line, for each step of a coordinator before the next one."""
 
@@ -399,6 +403,7 @@ class Detector(ABC):
             self.enter(call, fetched)
             if call.unit.num_calls == 1 and self.step is not None:
                 self.step.first_ended_ns = time.monotonic_ns()
+                self.traced_for_workers(call.unit)
         self.num_scheduled += 1
         self._awaited.add(result)
 

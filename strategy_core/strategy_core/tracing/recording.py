@@ -32,6 +32,8 @@ from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.several_steps import iterations
 from strategy_core.tracing.units import Unit
 from strategy_core.tracing.values import is_plain, number_in, plain_devices, why_not_read
+from strategy_core.tracing.whole_reads import whole_reads
+from strategy_profiles.reporting import units
 from strategy_profiles.run.events import (
     COMPILED_AGAIN,
     FETCHED_EACH,
@@ -40,6 +42,7 @@ from strategy_profiles.run.events import (
     NO_OPS_IN,
     OWN_PROFILER,
     WHOLE_BATCH_EACH,
+    WHOLE_READS,
     WHY_NO_OPS,
     Note,
     Retraced,
@@ -194,6 +197,16 @@ class Recording(Detector):
             "To have them run at the same time, call `strategy.run` in a `tf.function`",
             **{IN_TURNS: unit.run_at, NO_OPS_IN: self._segment},
         )
+
+    def traced_for_workers(self, unit: Unit) -> None:
+        graph = unit.graph() if unit.graph is not None else None
+        reads = [] if graph is None else whole_reads(graph)
+        if reads:
+            self.note(
+                f"Each step of {place_of(unit)} reads {units.counted(len(reads), 'variable')} "
+                f"as a whole from the parameter servers; the largest is {reads[0].name}",
+                **{WHOLE_READS: msgspec.to_builtins(reads), NO_OPS_IN: self._segment},
+            )
 
     def fetched_each(self, place: str) -> None:
         self.note(

@@ -30,7 +30,7 @@ from strategy_profiles.analysis.placed import (
     PlacedVariable,
 )
 from strategy_profiles.analysis.removal import Removal
-from strategy_profiles.run.event_parts import StackFrame, StackPlace, Threads
+from strategy_profiles.run.event_parts import StackFrame, StackPlace, Threads, WholeRead
 from strategy_profiles.run.events import FETCHED_EACH, IMPORTED, IN_TURNS, WHOLE_BATCH_EACH
 from strategy_profiles.spec.run_spec import RunSpec
 from tests.replaced import replace
@@ -254,6 +254,24 @@ def joining(facts: Facts) -> Facts:
     row = Row("loop/steps/workers", "workers", 0.5 * steps.total_ms, "sampled", 50, 10)
     account = facts.account
     return replace(facts, account=replace(account, rows=(row, *account.rows)))
+
+
+def test_a_wait_for_workers_names_the_variable_that_each_step_reads_as_a_whole(
+    facts_with_illness: Any,
+) -> None:
+    facts = joining(facts_with_illness("healthy"))
+    reads = (
+        WholeRead("table", 15_000_000, "train.py:67", True),
+        WholeRead("scale", 4, "train.py:70", True),
+    )
+    found = advice_by_key(replace(facts, whole_reads=reads))["waiting-for-workers"]
+    assert "reads all of `table` (15.0 MB) from a parameter server at train.py:67 and" in (
+        found.sentence
+    )
+    assert "other variable" not in found.sentence
+    assert found.evidence["place"] == "train.py:67"
+    small = advice_by_key(replace(facts, whole_reads=reads[1:]))["waiting-for-workers"]
+    assert "scale" not in small.sentence
 
 
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {

@@ -8,7 +8,8 @@ step that it fetches: 5 % of the loop or more.
 ## Why is this slow
 
 The steps are done there, in processes that serve and record nothing. So what each of them waits for
-is not known.
+is not known. The coordinator traces their function, so variables that each step reads as a whole
+are: the finding names them if they have 1 MB together.
 
 ## What to do
 
@@ -19,11 +20,12 @@ rows of it. Or a step is so small that its messages to the servers take longer t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from strategy_profiles.analysis.advice.rows import at_line, cost_of, large_rows, main_line
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import WholeRead
 
 KEY = "waiting-for-workers"
 ROWS = ("loop/steps/workers", "loop/between/workers")
@@ -36,16 +38,45 @@ ADVICE = (
 )
 
 
+OF_READS = (
+    "If a step needs only some rows of it, gather these first (tf.nn.embedding_lookup of the "
+    "variable) and compute with them, also in a penalty: then only rows are moved. Otherwise do "
+    "more in each step: a larger batch."
+)
+ALSO = 0.1
+"""Size of another variable, relative to the largest, from which the sentence counts it."""
+LARGE_BYTES = 1_000_000
+"""Of all variables that a step reads as a whole. Between two processes of a machine, TensorFlow
+moves this in about a millisecond."""
+
+
 def find(facts: Facts) -> Iterator[Finding]:
+    reads = facts.whole_reads
+    is_large = sum(read.bytes for read in reads) >= LARGE_BYTES
     parents = ("loop/steps", "loop/between")
     for row in (row for parent in parents for row in large_rows(facts, "workers", parent)):
         share = units.share(facts.account.share(row))
+        waits = f"The program waits for the workers of its coordinator, for {share} of the loop"
+        place = main_line(facts, row).place
         yield finding(
             facts,
             KEY,
-            f"The program waits for the workers of its coordinator, for {share} of the loop"
-            f"{at_line(facts, row)}.",
-            ADVICE,
+            f"{waits}. {_said(reads)}" if is_large else f"{waits}{at_line(facts, row)}.",
+            OF_READS if is_large else ADVICE,
             cost_of(facts, row),
-            place=main_line(facts, row).place,
+            place=(is_large and reads[0].place) or place,
+            read_bytes=sum(read.bytes for read in reads) or None,
         )
+
+
+def _said(reads: Sequence[WholeRead]) -> str:
+    """`Each of their steps reads all of `table` (12.8 MB) from the parameter servers ...`."""
+    largest = reads[0]
+    num_others = sum(read.bytes >= ALSO * largest.bytes for read in reads[1:])
+    at = f" at {largest.place}" if largest.place else ""
+    back = " and sends as much back" if largest.is_updated else ""
+    others = f", and all of {units.counted(num_others, 'other variable')}" if num_others else ""
+    return (
+        f"Each of their steps reads all of `{largest.name}` ({units.size(largest.bytes)}) from a "
+        f"parameter server{at}{back}{others}."
+    )

@@ -1,0 +1,55 @@
+"""Which variables each step of a worker reads from the parameter servers as a whole.
+
+The servers and workers record nothing, but the coordinator traces the function that they run. An op
+that reads a variable moves all of it to the worker; `tf.nn.embedding_lookup` of a variable moves
+the rows only. An update that is no scatter moves all of it back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from strategy_core.recorder.op_lines import program_line
+from strategy_core.runtime.source_place import source_place
+from strategy_profiles.run.event_parts import WholeRead
+from strategy_profiles.run.tensorflow_names import READ_VARIABLE
+
+_UPDATES = ("Assign", "ResourceApply")
+_MOST = 8
+
+
+def whole_reads(graph: Any) -> list[WholeRead]:
+    """The largest of these variables, the largest first; functions inside the graph are not looked
+    at."""
+    variables = {id(variable.handle): variable for variable in graph.variables}
+    inside = {
+        id(inner): variables[id(outer)] for outer, inner in graph.captures if id(outer) in variables
+    }
+    reads: dict[int, Any] = {}
+    updated: set[int] = set()
+    for op in graph.get_operations():
+        handle = id(op.inputs[0]) if len(op.inputs) else 0
+        if handle not in inside:
+            continue
+        if op.type == READ_VARIABLE and _is_used(op.outputs[0]):
+            reads.setdefault(handle, op)
+        if op.type.startswith(_UPDATES):
+            updated.add(handle)
+    found = [_read(inside[handle], op, handle in updated) for handle, op in reads.items()]
+    return sorted(found, key=lambda read: -read.bytes)[:_MOST]
+
+
+def _is_used(tensor: Any) -> bool:
+    """Whether an op needs the numbers of a tensor: TensorFlow leaves out one that none needs."""
+    return any(
+        _is_used(op.outputs[0]) if op.type == "Identity" else op.type != "Shape"
+        for op in tensor.consumers()
+    )
+
+
+def _read(variable: Any, op: Any, is_updated: bool) -> WholeRead:
+    num_bytes = int(variable.shape.num_elements() or 0) * int(variable.dtype.size)
+    place = program_line(op)
+    path, _, line = (place or "").rpartition(":")
+    at = source_place(path, int(line)) if path else None
+    return WholeRead(variable.name.partition(":")[0], num_bytes, at, is_updated)

@@ -29,9 +29,6 @@ other programs used. The 406 ops of a convolutional network that lost its cores 
 apart, which is not due to their number."""
 
 
-CALLS = ("call", "collective-key")
-"""Kinds of causes that are TensorFlow's Python around the calls of a step."""
-
 UNRECORDED = 5
 """Ops of a loop for each recorded one, an assumption: TensorFlow records only those that may
 take long, such as a MatMul. Of a loop that `tf.map_fn` made, 226 were recorded, 0.047 ms apart."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from strategy_profiles.analysis.input_collectives import input_collectives
 from strategy_profiles.analysis.input_share import InputShare, input_share
 from strategy_profiles.analysis.late_batches import batch_line
 from strategy_profiles.analysis.lone_worker import LoneWorker, lone_worker
+from strategy_profiles.analysis.longer_op import LongerOp, longer_op
 from strategy_profiles.analysis.loop_pace import LoopPace, loop_pace
 from strategy_profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_profiles.analysis.memory import DeviceMemory, memory_use
@@ -167,6 +168,7 @@ class Facts(Struct, frozen=True):
     read_input_collectives: Callable[[], float | None]
     read_side_by_side: Callable[[], float | None]
     read_lone_worker: Callable[[], LoneWorker | None]
+    read_longer_op: Callable[[int, Collection[int]], LongerOp | None]
     """The worker of a `ClusterCoordinator` that the others wait for; None if there is none."""
     read_batch_line: Callable[[int], StackFrame | None]
     """The line at which a worker waits for its batches; None if none was sampled."""
@@ -295,6 +297,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
             ("side-by-side", number), lambda: side_by_side(profile, number)
         ),
         read_lone_worker=lambda: lone_worker(profile, number),
+        read_longer_op=lambda replica, others: longer_op(profile, number, replica, others),
         read_batch_line=lambda worker: batch_line(profile, worker),
         noted=_noted(profile, number),
         whole_reads=_whole_reads(profile, number),

@@ -27,11 +27,17 @@ from strategy_profiles.capture.detours import find_detours
 from strategy_profiles.capture.graph import RECEIVES, SENDS
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.capture.joined import INPUT, Joined, Steps
-from strategy_profiles.capture.python_samples import PythonSamples, of_samples, times_of
+from strategy_profiles.capture.python_samples import (
+    EXECUTE,
+    PythonSamples,
+    of_samples,
+    times_of,
+)
 from strategy_profiles.run.injected_delay import is_injected
 from strategy_profiles.run.loop_scope import loop_in
 from strategy_profiles.run.tensorflow_names import DEBUGGING_OPS, PYTHON_OPS
 from strategy_profiles.tables.columns import sorted_distinct
+from strategy_profiles.tables.schema import CALLS
 
 Ints = NDArray[np.int64]
 Row = dict[str, Any]
@@ -46,7 +52,7 @@ def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples
     waiting = _waiting(joined)
     running = Intervals.union((joined.calls.start_ns, joined.calls.end_ns))
     explained = attribution.busy | waiting | running | _traced(joined)
-    calls = times_of(samples, joined.steps, "call", "collective-key")
+    calls = times_of(samples, joined.steps, EXECUTE, *CALLS)
     rows = [
         *_between_ops(joined, _difference(running, attribution.busy | waiting)),
         *_launches(joined, waiting),

@@ -5,19 +5,26 @@ The recorder samples that stack every few milliseconds of a capture window
 sampler is late because the interpreter lock was held, the thread ran Python in the meantime. It
 says nothing of the other side of a step's begin or end: there the previous sample counts, if it is
 from that side.
+
+The runtime lets the lock go when it executes a function, so the sampler often gets it there. Such a
+sample covers the Python of the call before, which the other samples of calls at that line know: it
+is divided as they are. In a step of synchronized BatchNormalization whose calls make keys of
+collectives for 5 ms, 35 of 37 samples were there on a busy machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.capture.joined import Steps
+from strategy_profiles.tables.schema import CALLS
 
 LONGEST_NS = 50_000_000
 """A sample covers at most this time: a later sample says nothing about the time before."""
@@ -32,7 +39,24 @@ class PythonSamples:
     place: list[int] = field(default_factory=list)
     """Index into `places`."""
     places: list[list[str]] = field(default_factory=list)
-    """Kind (as in `schema.CAUSES`), location such as `file.py:12`, and that line of code."""
+    """Kind (as in `schema.CAUSES`, or `execute`), location such as `file.py:12`, and that line of
+    code."""
+
+
+EXECUTE = "execute"
+"""Kind of samples in the runtime, which are divided among `CALLS`."""
+
+
+class _Held(NamedTuple):
+    """The samples of a place, by step."""
+
+    kind: str
+    name: str
+    line: str
+    num_within: NDArray[np.int64]
+    total_ns: NDArray[np.int64]
+    held_ns: NDArray[np.int64]
+    """Without the times that have another explanation."""
 
 
 def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[dict[str, Any]]:
@@ -40,24 +64,44 @@ def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[di
 
     `busy` are the times that have another explanation; they do not count as held up by Python.
     """
-    rows = []
-    for (kind, name, line), there, num_within in _by_place(samples, steps):
-        total = there.length_within(steps.start_ns, steps.end_ns)
-        either = (there | busy).length_within(steps.start_ns, steps.end_ns)
-        held = either - busy.length_within(steps.start_ns, steps.end_ns)
-        rows += [
-            {
-                "kind": kind,
-                "name": name,
-                "detail": line or None,
-                "step": step,
-                "count": int(num_within[step]),
-                "total_ns": int(total[step]),
-                "held_ns": int(held[step]),
-            }
-            for step in np.flatnonzero(held > 0).tolist()
-        ]
-    return rows
+    busy_ns = busy.length_within(steps.start_ns, steps.end_ns)
+    places = [
+        _Held(
+            kind,
+            name,
+            line,
+            num_within,
+            there.length_within(steps.start_ns, steps.end_ns),
+            (there | busy).length_within(steps.start_ns, steps.end_ns) - busy_ns,
+        )
+        for (kind, name, line), there, num_within in _by_place(samples, steps)
+    ]
+    return [
+        {
+            "kind": kind,
+            "name": place.name,
+            "detail": place.line or None,
+            "step": step,
+            "count": round(share * place.num_within[step]),
+            "total_ns": round(share * place.total_ns[step]),
+            "held_ns": round(share * place.held_ns[step]),
+        }
+        for place in places
+        for kind, share in _shares(place, places).items()
+        for step in np.flatnonzero(place.held_ns > 0).tolist()
+    ]
+
+
+def _shares(place: _Held, places: Sequence[_Held]) -> dict[str, float]:
+    """The kinds that the time of a place belongs to."""
+    if place.kind != EXECUTE:
+        return {place.kind: 1.0}
+    held = Counter[str]()
+    for each in places:
+        if each.kind in CALLS and each.name == place.name:
+            held[each.kind] += int(each.held_ns.sum())
+    whole = held.total()
+    return {kind: ns / whole for kind, ns in held.items() if ns} if whole else {CALLS[0]: 1.0}
 
 
 def times_of(samples: PythonSamples, steps: Steps, *wanted: str) -> Intervals:

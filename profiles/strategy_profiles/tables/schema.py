@@ -418,6 +418,8 @@ CAUSES = {
     "there and back.",
 }
 """Kinds of rows in the table `causes`."""
+CALLS = ("call", "collective-key")
+"""Those that are TensorFlow's Python around the calls of a step."""
 
 UNIQUE = {
     "replica_steps": ("segment", "step", "worker", "replica"),

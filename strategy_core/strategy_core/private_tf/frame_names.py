@@ -17,6 +17,7 @@ _TPU_EMBEDDING = "tensorflow.python.tpu.tpu_embedding"
 _LIBRARIES = ("tensorflow", "keras")
 _CLOSURE_THREAD = re.compile(r"WorkerClosureProcessingLoop-(\d{1,6})")
 _RUNS_CLOSURE = "_process_closure"
+_EXECUTES = "quick_execute"
 _COLLECTIVE_KEY = frozenset({"_next_instance_key", "wrapped_closure"})
 
 
@@ -51,6 +52,11 @@ def is_collective_key(function: str) -> bool:
     `ClusterCoordinator` are captured in that way, too, but not in the thread that trains.
     """
     return function in _COLLECTIVE_KEY
+
+
+def is_execution(function: str) -> bool:
+    """Whether this function of TensorFlow has the runtime execute a graph, and waits for it."""
+    return function == _EXECUTES
 
 
 def is_library(module: str) -> bool:

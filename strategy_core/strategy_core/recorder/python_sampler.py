@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from types import FrameType
 from typing import Any, NamedTuple
 
-from strategy_core.private_tf.frame_names import is_collective_key
+from strategy_core.private_tf.frame_names import is_collective_key, is_execution
 from strategy_core.runtime import switch_interval
 from strategy_core.runtime.gc_control import postponed
 from strategy_core.runtime.library_files import (
@@ -60,7 +60,7 @@ class Place(NamedTuple):
     """Where a sample found the thread."""
 
     kind: str
-    """As in `strategy_profiles.tables.schema.CAUSES`."""
+    """As in `strategy_profiles.tables.schema.CAUSES`, or `execute`."""
     path: str
     line: int
     """Of the program, or of a library if no frame of the program was found."""
@@ -154,9 +154,12 @@ def _place_texts(kind: str, path: str, line: int) -> list[str]:
 def _kind(innermost: FrameType, program: FrameType | None) -> str:
     """Classify by the frames between the program's innermost line and the top of the stack.
 
-    Returns `read-back` (a tensor is copied to the host), `collective-key`, `call` (TensorFlow's,
-    Keras's or the lab's Python) or `python` (the program's own).
+    Returns `read-back` (a tensor is copied to the host), `collective-key`, `execute` (the runtime
+    has been given a function), `call` (TensorFlow's, Keras's or the lab's Python) or `python` (the
+    program's own).
     """
+    if is_execution(innermost.f_code.co_name):
+        return "execute"
     is_tensorflow = is_read_back = False
     current: FrameType | None = innermost
     while current is not None and current is not program:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from strategy_profiles.analysis.findings import (
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.input_share import InputShare
 from strategy_profiles.analysis.key_numbers import key_numbers
+from strategy_profiles.analysis.longer_op import LongerOp, longer_op
 from strategy_profiles.analysis.placed import CopiedVariables, Placed, PlacedVariable
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import SourceLine
@@ -132,6 +134,45 @@ def test_a_straggler_whose_work_only_varies_has_begun_later(tmp_path: Path) -> N
     )
     varied = replace(facts, breakdown=replace(facts.breakdown, replicas=rows))
     assert "does no more work than the others" in _advice_on_late(varied)
+
+
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        ((1465.0, 200.0), "1,465 times a step, another replica 200 times: compare their data"),
+        ((20.0, 20.0), "The others run it as often, so it has larger tensors"),
+        ((20.0, 0.0), "No other replica on time runs it."),
+    ],
+)
+def test_advice_on_a_late_replica_names_the_op_that_makes_its_work_longer(
+    counts: tuple[float, float], says: str, tmp_path: Path
+) -> None:
+    profile = strategy_profiles.load(write_run(tmp_path / "run", straggler=(1, 15.0)))
+    facts = gather_facts(profile, profile.segments[0])
+    asked = []
+
+    def longer(replica: int, others: Collection[int]) -> LongerOp:
+        asked.append((replica, set(others)))
+        return LongerOp("MatMul", "/work/train.py:68", 12.0, *counts)
+
+    advice = _advice_on_late(replace(facts, read_longer_op=longer))
+    assert "longer, most of all in `MatMul` at train.py:68, by 12.0 ms a step." in advice
+    assert says in advice
+    assert asked == [(1, {0, 2, 3})]
+
+
+def test_the_op_that_a_late_replica_runs_longer_is_found_in_its_spans(tmp_path: Path) -> None:
+    profile = strategy_profiles.load(write_run(tmp_path / "run", straggler=(1, 15.0)))
+    found = longer_op(profile, 0, 1, {0})
+    assert found is not None
+    ops = profile.table("spans").to_pylist()
+    sums = [
+        sum(row["duration_ns"] for row in ops if (row["replica"], row["op"]) == (r, found.op))
+        for r in (0, 1)
+    ]
+    num_steps = len({row["step"] for row in ops})
+    assert found.longer_ms == pytest.approx((sums[1] - sums[0]) / 1e6 / num_steps, rel=0.1)
+    assert found.count == found.count_of_others
 
 
 def _advice_on_late(facts: Facts) -> str:

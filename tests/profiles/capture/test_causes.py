@@ -94,6 +94,26 @@ def test_samples_of_python_count_for_the_time_before_them() -> None:
     assert round(held_ms, 3) == 45.0
 
 
+def test_samples_in_the_runtime_are_divided_as_those_of_the_calls_python_before_it() -> None:
+    places = [
+        ["execute", "train.py:3", "step(batch)"],
+        ["collective-key", "train.py:3", "step(batch)"],
+        ["call", "train.py:3", "step(batch)"],
+        ["execute", "train.py:8", "check(batch)"],
+    ]
+    at_ms = (0, 30, 40, 80, 88)
+    samples = PythonSamples([EPOCH_NS + at * MS for at in at_ms], [2, 1, 2, 0, 3], places)
+    held: dict[tuple[str, str], float] = {}
+    for row in _causes(_step(), samples):
+        key = row["kind"], row["name"]
+        held[key] = held.get(key, 0.0) + row["held_ms"]
+    assert {key: round(ms) for key, ms in held.items()} == {
+        ("collective-key", "train.py:3"): 30 + 30,
+        ("call", "train.py:3"): 10 + 10,
+        ("call", "train.py:8"): 8,
+    }
+
+
 def test_a_step_in_which_xla_compiles_has_the_time_once_and_the_functions_name() -> None:
     capture = _step()
     capture.add("EagerLocalExecute: __inference_train_step_167", 0, 95 * MS)

@@ -155,3 +155,21 @@ def test_the_functions_that_make_the_keys_of_collectives_are_recognised(monkeypa
     step()
     assert frame_names.is_collective_key(original.__name__)
     assert any(map(frame_names.is_collective_key, names))
+
+
+def test_the_function_that_waits_for_the_runtime_is_recognised():
+    import tensorflow as tf
+
+    waiting = threading.get_ident()
+    names: list[str] = []
+
+    def look() -> None:
+        frame = sys._current_frames()[waiting]
+        names.extend(each.function for each in inspect.getouterframes(frame, context=0))
+
+    @tf.function
+    def step() -> None:
+        tf.numpy_function(look, [], [])
+
+    step()
+    assert any(map(frame_names.is_execution, names))

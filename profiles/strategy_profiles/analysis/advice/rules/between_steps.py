@@ -14,8 +14,9 @@ No replica has anything to do until the next step begins, and no step time inclu
 ## What to do
 
 Move work on data into the input pipeline (`map`, in parallel), put several eager ops into one
-`tf.function`, do the rest every few steps or in another thread. If the gaps grow, each step works
-on all that the steps before it left, such as a list of losses: keep a running sum or a metric.
+`tf.function`, compute with whole NumPy arrays instead of a Python loop, do the rest every few
+steps. If the gaps grow, each step works on all that the steps before it left, such as a list of
+losses: keep a running sum or a metric.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ def _advice(line: Row) -> str:
             f"The line calls {line.call}: put ops that run one by one into a tf.function, do work "
             "on data in the dataset's map(), and the rest every few steps."
         )
-    return "Do it every few steps, in the dataset's map(), or in another thread."
+    return (
+        "If it is a Python loop, compute with whole NumPy arrays instead. Otherwise do it every "
+        "few steps or, if it is work on data, in the dataset's map()."
+    )
 
 
 def _grows(grown: tuple[float, float] | None) -> str:

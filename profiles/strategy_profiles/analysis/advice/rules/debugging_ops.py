@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
-from strategy_profiles.analysis.causes import CALLS, Cause
+from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -46,6 +46,7 @@ from strategy_profiles.run.tensorflow_names import (
     PRINTING_OPS,
     SUMMARY_OPS,
 )
+from strategy_profiles.tables.schema import CALLS
 
 KEY = "debugging-ops"
 ROWS = ("loop/steps",)

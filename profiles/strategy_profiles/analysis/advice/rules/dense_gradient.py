@@ -56,7 +56,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{largest.op} makes a sparse gradient dense: {units.size(largest.bytes)}, as large as "
         f"the variable, however few rows a step uses.{''.join(takes)}",
         "Keep the gradient sparse (IndexedSlices): remove what converts it, such as "
-        "tf.convert_to_tensor or tf.add_n, and use an optimizer with sparse updates.",
+        "tf.convert_to_tensor, tf.add_n, or a penalty on the whole variable, whose gradient is "
+        "dense (compute it of the rows of the batch), and use an optimizer with sparse updates.",
         per_step(facts, sum(known.values()), wall) if known and wall else None,
         op=largest.op,
         ops=[largest.op],

@@ -30,7 +30,7 @@ from strategy_profiles.analysis.advice.rules.many_small_collectives import (
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
-from strategy_profiles.analysis.causes import CALLS, Cause
+from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -38,6 +38,7 @@ from strategy_profiles.analysis.facts import (
     of_a_step,
     per_step,
 )
+from strategy_profiles.tables.schema import CALLS
 
 KEY = "dispatch"
 ROWS = ("loop/steps/idle",)

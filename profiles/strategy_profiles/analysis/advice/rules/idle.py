@@ -26,7 +26,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
-from strategy_profiles.analysis.causes import CALLS
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -34,6 +33,7 @@ from strategy_profiles.analysis.facts import (
     of_a_step,
     per_step,
 )
+from strategy_profiles.tables.schema import CALLS
 
 KEY = "idle"
 ROWS = ("loop/steps/idle",)

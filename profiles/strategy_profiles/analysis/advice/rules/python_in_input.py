@@ -25,10 +25,11 @@ from collections.abc import Iterator
 
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
-from strategy_profiles.analysis.causes import CALLS, Cause
+from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import PYTHON_OF_INPUT
+from strategy_profiles.tables.schema import CALLS
 
 KEY = "python-in-input"
 ROWS = ("loop/steps/idle",)

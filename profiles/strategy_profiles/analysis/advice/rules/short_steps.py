@@ -33,7 +33,6 @@ from strategy_profiles.analysis.advice.rules.many_small_collectives import (
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
-from strategy_profiles.analysis.causes import CALLS
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -42,6 +41,7 @@ from strategy_profiles.analysis.facts import (
     per_step,
 )
 from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.tables.schema import CALLS
 
 KEY = "short-steps"
 ROWS = ("loop/steps/idle",)

@@ -45,6 +45,7 @@ from strategy_profiles.analysis.late_replicas import (
     lateness_of,
     who_waits,
 )
+from strategy_profiles.analysis.longer_op import LongerOp
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.analysis.stragglers import ReplicaLateness
 from strategy_profiles.errors import shortened
@@ -60,6 +61,9 @@ is this part of the step. In three steps some replica is late by chance."""
 PART_OF_LATENESS = 0.25
 """Least part of its lateness by which a replica's work is longer, for its work to be the reason.
 Captured steps, which have the lengths of the ops, may be half as long as the others, or twice."""
+MORE_OFTEN = 1.2
+"""How many times as often as another replica a late one runs an op, at least, for its data to be
+longer."""
 NOTICEABLE_SLOWDOWN = 1.02
 """What a run gains without a late replica's own work, at least, for that work to be the reason."""
 
@@ -200,10 +204,40 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
         )
     what = "the captured steps" if facts.stragglers.source == "measured" else "the run"
     return (
-        f"{lead}Its own work takes longer. On the Timeline page, compare its ops with those of "
-        "another replica: it may have more data or a slower device. With every replica on time, "
+        f"{lead}Its own work takes longer{_longest(facts, worst)} With every replica on time, "
         f"{what} would be {slowdown:.2f} times as fast."
     )
+
+
+def _longest(facts: Facts, late: ReplicaLateness) -> str:
+    """The ops that make a replica's work longer, and what that says; ends the sentence."""
+    longer = _longer_op(facts, late)
+    if longer is None or longer.longer_ms < PART_OF_LATENESS * late.late_ms:
+        return (
+            ". On the Timeline page, compare its ops with those of another replica: it may have "
+            "more data or a slower device."
+        )
+    at = f" at {longer.line.rpartition('/')[2]}" if longer.line else ""
+    most = f", most of all in `{longer.op}`{at}, by {units.milliseconds(longer.longer_ms)} a step."
+    count, others = longer.count, longer.count_of_others
+    if not others:
+        return f"{most} No other replica on time runs it."
+    if count >= MORE_OFTEN * others:
+        return (
+            f"{most} It runs this op {units.number(count)} times a step, another replica "
+            f"{units.number(others)} times: compare their data, such as the lengths of their "
+            "sequences."
+        )
+    return (
+        f"{most} The others run it as often, so it has larger tensors, such as more examples, or "
+        "a slower device: compare their batches."
+    )
+
+
+def _longer_op(facts: Facts, late: ReplicaLateness) -> LongerOp | None:
+    all_late = {item.replica for item in facts.stragglers.late}
+    on_time = {item.replica for item in facts.breakdown.replicas} - all_late
+    return facts.read_longer_op(late.replica, on_time) if on_time else None
 
 
 def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:

@@ -422,7 +422,7 @@ def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Sta
     inside = roles[last + 1 :]
     call = next((role.name for role in inside if role.name), "")
     if within == "callback":
-        call = _callback(roles) or call
+        call = _callback(roles)
     does = {role.does for role in roles} - set(WITHIN)
     if strong or "function" in does or "op" in does:
         doing = strong or ("function" if "function" in does else "op")
@@ -437,7 +437,7 @@ def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Sta
 
 def _callback(roles: Sequence[Role]) -> str:
     """The class whose method Keras's list of callbacks calls, or the function of the program that
-    it calls for a `LambdaCallback`."""
+    it calls for a `LambdaCallback`; empty for the list itself, which is below Keras's trainer."""
     called = list(itertools.dropwhile(lambda role: role.within != "callback", roles))
     names = (role.name.rpartition(".")[0] for role in called if ".on_" in role.name)
     functions = (role.name.rpartition(".")[2] for role in called if role.origin == "program")

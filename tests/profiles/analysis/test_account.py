@@ -28,6 +28,7 @@ ITERATOR = stack_place("epoch-start", 12, "for batch in data:", call="Distribute
 FREED = stack_place("python", 12, "for batch in data:")
 VALIDATION = stack_place("function", 40, "model.fit(data)", within="validation")
 SAVING = stack_place("call", 40, "model.fit(data)", within="callback", call="ModelCheckpoint")
+LIST = stack_place("call", 40, "model.fit(data)", within="callback")
 OWN = stack_place("python", 30, "augment(batch)", function="main")
 EAGER = stack_place("op", 31, "norms.append(tf.norm(v))", call="norm_v2")
 
@@ -184,6 +185,7 @@ def test_the_ops_of_the_computation_add_up_to_it(tmp_path: Path) -> None:
         (ITERATOR, "epoch-start", "train.py:12 (`for batch in data:`)"),
         (VALIDATION, "validation", "Validation takes"),
         (SAVING, "callback", "The callback ModelCheckpoint takes"),
+        (LIST, "callback", "Keras's list of callbacks, without what each of them does, takes"),
         (OWN, "between-steps", "the program's own code takes"),
         (EAGER, "between-steps", "train.py:31"),
     ],

@@ -76,6 +76,9 @@ def test_a_callback_is_its_class_or_the_function_of_a_lambda_callback() -> None:
     assert reduced([listed, keep, dump], []).call == "keep"
     heavy = keep._replace(name="Heavy.on_epoch_end")
     assert reduced([listed, heavy, keep, dump], []).call == "Heavy"
+    # Keras's list of callbacks alone is none of them, nor is the trainer that calls it.
+    trainer = role_of(_function("keras/src/backend/tensorflow/trainer.py", "fit").__code__)
+    assert reduced([keep, trainer, listed], []).call == ""
 
 
 def test_a_call_that_only_wrappers_are_left_of_has_returned() -> None:

@@ -24,8 +24,8 @@ from strategy_profiles.analysis.facts import Facts, Finding, finding
 KEY = "callback"
 ROWS = ("loop/between/callback",)
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
-
-
+LIST = "Keras's list of callbacks, without what each of them does,"
+CALL_LESS = "Call it for several steps at once: `steps_per_execution` of `compile()`."
 _OF_KERAS = {
     "ModelCheckpoint": "Save less often (`save_freq`), or `save_weights_only=True`.",
     "BackupAndRestore": "Save less often: `save_freq`.",
@@ -36,12 +36,15 @@ _OF_KERAS = {
 
 def find(facts: Facts) -> Iterator[Finding]:
     for row in large_rows(facts, "callback"):
-        name = row.call or "a callback"
+        name = row.call
         yield finding(
             facts,
             KEY,
-            f"The callback {name} takes {how_long(facts, row)}{at_line(facts, row)}.",
-            _OF_KERAS.get(name, f"Let {name} do less, or only every few steps or epochs."),
+            f"{f'The callback {name}' if name else LIST} takes "
+            f"{how_long(facts, row)}{at_line(facts, row)}.",
+            _OF_KERAS.get(name, f"Let {name} do less, or only every few steps or epochs.")
+            if name
+            else CALL_LESS,
             cost_of(facts, row),
             place=row.place,
             callback=name,

@@ -63,7 +63,8 @@ class CollectiveUse(Struct, frozen=True):
     """S of all those calls together."""
     wait_ms: float | None
     """How much of a step a replica waits in these calls: calls in flight together count once, so
-    it is never more than the step. A mean over replicas; `transfer_ms` likewise."""
+    it is never more than the step. A mean over all replicas and typical steps; `transfer_ms`
+    likewise."""
     transfer_ms: float | None
     call_wait_ms: float | None
     """Mean of one call; `call_transfer_ms` likewise."""
@@ -239,6 +240,7 @@ def collective_uses(rows: pa.Table, captured: pa.Table) -> tuple[CollectiveUse, 
     if not num_steps:
         return ()
     typical = typical_steps(step, floats(captured, "wall_ms"))
+    num_timed = int(np.isin(step, typical).sum())
     op, ops = names_of(rows, "op")
     sizes, size = distinct(ints(rows, "group_size"))
     groups, group = distinct(op * len(sizes) + size)
@@ -246,7 +248,7 @@ def collective_uses(rows: pa.Table, captured: pa.Table) -> tuple[CollectiveUse, 
     for number, key in enumerate(groups.tolist()):
         members = rows if len(groups) == 1 else rows.filter(pa.array(group == number))
         kind = ops[key // len(sizes)], int(sizes[key % len(sizes)])
-        uses.append(_one_use(members, *kind, num_steps, typical))
+        uses.append(_one_use(members, *kind, num_steps, typical, num_timed))
     return tuple(uses)
 
 
@@ -258,13 +260,15 @@ def names_of(rows: pa.Table, column: str, missing: str = "unknown") -> tuple[Int
     return places[number], known
 
 
-def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) -> CollectiveUse:
+def _one_use(
+    rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints, num_timed: int
+) -> CollectiveUse:
     sizes = floats(rows, "bytes")
     weights = row_weights(ints(rows, "step"), ints(rows, "replica"), size)
     timed = rows.filter(pa.array(np.isin(ints(rows, "step"), typical)))
     algbw, busbw = bandwidth(*_moved(timed), op, size)
     sources = {source for source in rows["source"].unique().to_pylist() if source}
-    wait_ms, transfer_ms = _mean_wait_and_transfer(timed)
+    wait_ms, transfer_ms = _mean_wait_and_transfer(timed, num_timed)
     return CollectiveUse(
         op=op,
         group_size=size if size > 0 else None,
@@ -310,8 +314,9 @@ def row_weights(step: Ints, replica: Ints, size: int) -> Floats:
     return np.equal(fullest[step], replica).astype(np.float64)
 
 
-def _mean_wait_and_transfer(rows: pa.Table) -> tuple[float | None, float | None]:
-    """Return `(wait, transfer)` of a replica in a step in ms, means over replicas and steps.
+def _mean_wait_and_transfer(rows: pa.Table, num_timed: int) -> tuple[float | None, float | None]:
+    """Return `(wait, transfer)` of a replica in a step in ms, means over replicas and steps, as the
+    phases of the breakdown are: also over those without such a call (`num_timed` in all).
 
     A call waits for `wait_ms` from its start, then transfers for `transfer_ms`. Calls that overlap
     in one replica count once. Returns `(None, None)` without calls or if one has no times.
@@ -333,7 +338,7 @@ def _mean_wait_and_transfer(rows: pa.Table) -> tuple[float | None, float | None]
     end = moving + np.rint(transfer * 1e6).astype(np.int64)
     unions = (Intervals.union((begin, moving)), Intervals.union((moving, end)))
     waited, moved = (float((union.ends - union.starts).sum()) / 1e6 for union in unions)
-    return waited / num_groups, moved / num_groups
+    return waited / num_timed, moved / num_timed
 
 
 def _moved(rows: pa.Table) -> tuple[float, float]:

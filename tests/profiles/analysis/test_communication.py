@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import strategy_profiles
-from strategy_profiles.analysis.communication import collective_uses, communication
+from strategy_profiles.analysis.communication import CollectiveUse, collective_uses, communication
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.analysis.overlap import overlaps
@@ -154,15 +155,33 @@ def test_calls_in_flight_together_are_waited_for_once() -> None:
         common | {"replica": 1, "start_ns": 30 * ms, "wait_ms": 0.0, "transfer_ms": 4.0},
         common | {"replica": 1, "start_ns": 40 * ms, "wait_ms": 0.0, "transfer_ms": 2.0},
     ]
-    steps = [{"segment": 0, "step": 5, "replica": 0, "wall_ms": 50.0}]
-    (use,) = collective_uses(
-        pa.Table.from_pylist(rows, schema=TABLES["collectives"]),
-        pa.Table.from_pylist(steps, schema=TABLES["replica_steps"]),
-    )
+    (use,) = _uses_of_two_replicas(rows, steps=[5])
     assert use.wait_ms == pytest.approx((32 + 0) / 2)
     assert use.transfer_ms == pytest.approx((6 + 6) / 2)  # 30 to 34 and 32 to 36 are 6 ms
     assert use.call_wait_ms == pytest.approx((30 + 20) / 4)
     assert use.call_transfer_ms == pytest.approx((4 + 4 + 4 + 2) / 4)
+
+
+def test_a_call_of_some_steps_and_replicas_is_a_mean_over_all_of_them() -> None:
+    """As the step that it is divided by, and as the phases of the breakdown."""
+    call = {"segment": 0, "step": 5, "worker": 0, "op": "broadcast", "group_size": 1}
+    call |= {"replica": 0, "start_ns": 0, "wait_ms": 30.0, "transfer_ms": 10.0}
+    (use,) = _uses_of_two_replicas([call], steps=[5, 6])
+    assert (use.wait_ms, use.transfer_ms) == (30.0 / 4, 10.0 / 4)
+
+
+def _uses_of_two_replicas(
+    rows: list[dict[str, Any]], steps: list[int]
+) -> tuple[CollectiveUse, ...]:
+    captured = [
+        {"segment": 0, "step": step, "replica": replica, "wall_ms": 50.0}
+        for step in steps
+        for replica in range(2)
+    ]
+    return collective_uses(
+        pa.Table.from_pylist(rows, schema=TABLES["collectives"]),
+        pa.Table.from_pylist(captured, schema=TABLES["replica_steps"]),
+    )
 
 
 def test_a_row_that_the_profiler_did_not_record_takes_no_bytes_away() -> None:
@@ -174,11 +193,7 @@ def test_a_row_that_the_profiler_did_not_record_takes_no_bytes_away() -> None:
         for replica in (0, 1)
         if (step, replica) != (7, 0)
     ]
-    steps = [{"segment": 0, "step": step, "replica": 0, "wall_ms": 50.0} for step in (5, 6, 7)]
-    (use,) = collective_uses(
-        pa.Table.from_pylist(rows, schema=TABLES["collectives"]),
-        pa.Table.from_pylist(steps, schema=TABLES["replica_steps"]),
-    )
+    (use,) = _uses_of_two_replicas(rows, steps=[5, 6, 7])
     assert (use.per_step, use.bytes) == (1.0, 4_000)
 
 
@@ -189,14 +204,7 @@ def test_collectives_without_a_name_are_one_kind_and_kinds_are_in_order() -> Non
         for step in (0, 1, 2)
         for op, size in kinds
     ]
-    captured = [
-        {"segment": 0, "step": step, "worker": 0, "replica": 0, "wall_ms": 1.0}
-        for step in (0, 1, 2)
-    ]
-    uses = collective_uses(
-        pa.Table.from_pylist(rows, schema=TABLES["collectives"]),
-        pa.Table.from_pylist(captured, schema=TABLES["replica_steps"]),
-    )
+    uses = _uses_of_two_replicas(rows, steps=[0, 1, 2])
     calls = [(use.op, use.group_size, use.per_step) for use in uses]
     assert calls == [
         ("all-reduce", 2, 1.0),

@@ -50,6 +50,8 @@ WRONG = (
 """Findings that say that the run itself is of no use; they come first."""
 STRUCTURAL = ("replicas-in-turns", "workers-in-turns", "whole-batch")
 """Findings on how the program hands work to replicas or workers: other costs follow from it."""
+STRAGGLER = "straggler"
+"""The finding on replicas that are later than the others."""
 GENERAL = ("communication-exposed", "idle", "not-captured", "tiny-batch", "waiting-for-workers")
 """Findings on a phase as a whole."""
 ONCE = ("tracing", "before-training")
@@ -111,7 +113,8 @@ def within_rows(account: Account, claims: Sequence[Claim]) -> list[Finding]:
 def _limited(
     account: Account, left: dict[str, float], rows: tuple[str, ...], item: Finding
 ) -> Finding | None:
-    """The finding with the cost that is left for it; None if others have told nearly all of it.
+    """The finding with the cost that is left for it; None if others have told nearly all of it:
+    their remedies gain that time, and a recording of the changed program shows what then remains.
 
     It takes the time of the rule's first rows before that of the next.
     """
@@ -138,9 +141,9 @@ def _limited(
 
 def _turn(key: str) -> int:
     """When a finding takes its time out of the account: what the program does wrong as a whole
-    comes before what follows from it, what is said of a phase as a whole after its causes, and the
-    computation that is left comes last."""
-    if key in STRUCTURAL:
+    comes before what follows from it, a late replica before the collectives that wait for it, what
+    is said of a phase as a whole after its causes, and the computation that is left comes last."""
+    if key in (*STRUCTURAL, STRAGGLER):
         return 0
     return 3 if key == LEFT_OVER else 2 if key in GENERAL else 1
 

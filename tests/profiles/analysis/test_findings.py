@@ -366,6 +366,13 @@ def test_each_callback_costs_its_own_row(tmp_path: Path) -> None:
     )
 
 
+def test_a_long_transfer_does_not_take_the_wait_for_a_late_replica(tmp_path: Path) -> None:
+    options = {"collective_bytes": (24,), "transfer_ms": 35.0, "straggler": (1, 30.0)}
+    found = findings_of_run(tmp_path / "run", replicas=2, steps=300, **options)
+    assert list(found)[:2] == ["small-collective", "straggler"]
+    assert found["small-collective"].cost.share > found["straggler"].cost.share > 0.15
+
+
 def test_a_finding_takes_the_time_of_its_first_rows_before_that_of_others() -> None:
     lengths = {"loop": 200.0, "loop/steps": 200.0, "loop/steps/input": 100.0}
     lengths |= {"loop/steps/wait": 100.0}

@@ -76,7 +76,7 @@ def test_a_callback_is_its_class_or_the_function_of_a_lambda_callback() -> None:
     assert reduced([listed, keep, dump], []).call == "keep"
     heavy = keep._replace(name="Heavy.on_epoch_end")
     assert reduced([listed, heavy, keep, dump], []).call == "Heavy"
-    # Keras's list of callbacks alone is none of them, nor is the trainer that calls it.
+    # Keras's list of callbacks has no name, nor that of the trainer that calls it.
     trainer = role_of(_function("keras/src/backend/tensorflow/trainer.py", "fit").__code__)
     assert reduced([keep, trainer, listed], []).call == ""
 

@@ -11,6 +11,7 @@ from playwright.sync_api import Page
 from tests.conftest import MAX_WAIT_MS
 
 IS_DRAWN = """() => {
+    if (!document.getElementById('root')) return document.readyState === 'complete';
     const app = document.querySelector('[data-testid=stApp]');
     if (!app || app.dataset.testScriptState !== 'notRunning') return false;
     if (document.querySelector('[data-testid=stSkeleton]')) return false;
@@ -18,7 +19,8 @@ IS_DRAWN = """() => {
         '[data-testid=stBidiComponentRegular], [data-testid=stPlotlyChart]')];
     return charts.every(chart => chart.querySelector('.main-svg'));
 }"""
-"""True once the page's script has ended and every chart and table of it is drawn."""
+"""True once the page's script has ended and every chart and table of it is drawn; of a page that
+Streamlit does not draw, as that of a lecture, once it is loaded."""
 
 GO = """address => {
     const before = document.title;

@@ -6,7 +6,6 @@ One run with a late replica, traced steps, and captured steps that took longer t
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -68,8 +67,7 @@ def test_the_live_page_leaves_the_same_steps_out_while_the_run_goes_on(
     assert told["of"] == "newest"
     assert told["slowest"] == 2
     assert told["numbers"]["slowest"][2] == numbers["slowest"].note
-    assert "the loop takes 5" in told["headline"]
-    assert re.search(r"Replica 2 is late by [\d.]+ ms: the others wait for it", told["headline"])
+    assert told["headline"] is None, "the page says the cause so far"
     for key in ("step_time", "slowest"):
         value = float(told["numbers"][key][0])
         assert value == pytest.approx(numbers[key].value, rel=0.03), key
@@ -91,7 +89,6 @@ def test_until_its_first_steps_a_configuration_says_when_its_numbers_come(
 ) -> None:
     """Not that nothing was recorded: the steps before a change were."""
     told = json.loads(_going(run, tmp_path, num_steps=1).message()[0])["numbers"]
-    assert told["headline"] is None
     notes = {key: number[2] for key, number in told["numbers"].items()}
     assert notes["step_time"] == notes["loop_throughput"] == "after the second step"
     assert notes["slowest"] == "after a few steps"
@@ -101,13 +98,6 @@ def test_a_run_that_starts_says_when_its_numbers_come(run: Path, tmp_path: Path)
     starting = _going(run, tmp_path, is_starting=True).message()[0]
     numbers = json.loads(starting)["numbers"]["numbers"]
     assert all(note.startswith("after ") for _, _, note in numbers.values())
-
-
-def test_the_live_page_names_an_injected_delay(run: Path, tmp_path: Path) -> None:
-    delay = {"worker": 0, "replica": 2, "ms": 30.0}
-    told = json.loads(_going(run, tmp_path, inject=[delay]).message()[0])["numbers"]
-    said = "Replica 2 is late because of the injected delay of 30 ms: the others wait for it."
-    assert said in told["headline"]
 
 
 def _going(
@@ -202,8 +192,6 @@ def test_of_parameter_servers_the_slowest_worker_is_the_same_everywhere(tmp_path
     told = json.loads(followed.message()[0])["numbers"]
     assert told["of"] == "newest"
     assert told["numbers"]["slowest"] == expected
-    assert "a step is done every" in told["headline"]
-    assert "wait" not in told["headline"]
     (segment,) = summarize(strategy_profiles.load(run))["segments"]
     assert segment["straggler"]["late_ms"] == pytest.approx(20.0)
     assert segment["findings"] == [] or segment["findings"][0]["key"] != "straggler"

@@ -6,13 +6,11 @@ the others.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 import strategy_profiles
-from strategy_app.live.live_run import LiveRun
 from strategy_profiles.analysis.findings import gather_facts
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.analysis.run_row import run_row
@@ -46,20 +44,6 @@ def test_live_page_and_list_of_runs_show_the_last_segment(run: Path) -> None:
     (first, last) = summarize(profile)["segments"]
     assert first["headline"].startswith("Segment 0: mirrored on 4 replicas")
     assert run_row(profile).step_ms == last["steps"]["wall_ms"]["median"]
-
-
-def test_a_run_that_goes_on_names_the_segment_of_its_newest_steps(
-    run: Path, tmp_path: Path
-) -> None:
-    lines = (run / "worker-0-0" / "events.jsonl").read_text().splitlines(keepends=True)
-    going = tmp_path / "going" / "worker-0-0"
-    going.mkdir(parents=True)
-    (going / "events.jsonl").write_text("".join(x for x in lines if '"finished"' not in x))
-    followed = LiveRun(going.parent)
-    followed.advance()
-    told = json.loads(followed.message()[0])["numbers"]
-    assert told["of"] == "newest"
-    assert told["headline"].startswith("Segment 1: mirrored on 4 replicas")
 
 
 def test_shares_of_a_loop_name_the_segment_whose_loop_it_is(run: Path) -> None:

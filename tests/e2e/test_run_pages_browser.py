@@ -24,6 +24,7 @@ from tests.e2e.drawn import go, wait_until, wait_until_drawn
 from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout
 from tests.growing_run import add_event, add_step, begin_run, end_run
 from tests.synthetic import HOSTILE
+from tests.synthetic.stacks import stack_place
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -272,6 +273,32 @@ def test_the_place_run_follows_a_live_run_and_says_its_cause_so_far(
         add_event(live, Finished("finished", 40))
         expect(cause).to_contain_text("What to do")
         expect(why).to_have_attribute("href", f"overview?run={live.name}")
+    finally:
+        end_run(live)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["laptop", "phone"])
+@pytest.mark.parametrize("is_of_lab", [True, False], ids=["own", "traced"])
+def test_cause_line_and_bars_are_on_the_first_screen_of_a_running_run(
+    visit: Visit, server: Server, size: tuple[int, int], is_of_lab: bool
+) -> None:
+    """And nothing moves when its first numbers come."""
+    where = stack_place("op", 31, "norms.append(tf.norm(v))", call="norm_v2")
+    gaps = None if is_of_lab else [(step, 30.0, where) for step in range(1, 39)]
+    recipe = {"windows": 1, "straggler": (2, 30.0), "is_of_lab": is_of_lab, "marks": is_of_lab}
+    live = begin_run(server.fresh("first-screen"), steps=40, gaps=gaps, **recipe)
+    try:
+        options = {"viewport": {"width": size[0], "height": size[1]}}
+        page = visit("runs", run=live.name, options=options)
+        watch_layout(page)
+        page.goto(server.address(run=live.name))
+        cause = page.locator(".st-key-cause_so_far")
+        expect(cause.get_by_text("Try:")).to_be_in_viewport(ratio=1)
+        bars = page.locator(f"[data-panel={'phases' if is_of_lab else 'capture'}] canvas")
+        expect(bars).to_be_in_viewport(ratio=1)
+        if not is_of_lab:
+            expect(cause.locator(".lab-code .lit")).to_be_in_viewport(ratio=1)
+        assert layout_shift(page) < GOOD
     finally:
         end_run(live)
 

@@ -40,6 +40,7 @@ MOST_SHIFT = 0.05
 DELAY_MS = 30
 AGAIN_AFTER_MS = 10_000
 PAGES = {
+    "Why": "overview",
     "Steps": "",
     "Timeline": "timeline",
     "Step film": "film",
@@ -287,6 +288,7 @@ def emulate_a_tpu(page: Page) -> None:
     expect(page.get_by_text("replicas of 2 cores").first).to_be_visible()
     expect(page.get_by_text("The mesh of cores")).to_be_visible()
     expect(page.get_by_text("ops of the traced step were looked up")).to_be_visible()
+    visit(page, "Why")
     visit(page, "Steps")
 
 

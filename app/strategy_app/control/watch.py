@@ -73,12 +73,12 @@ def watch_page(run_id: str) -> None:
 def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
     is_here = active is not None and not isinstance(active, HostedControls)
     is_over = live.spec is not None and live.status.is_over
-    widths = [3, 1.4, 1, 1] if is_over else [4, 1, 1]
+    widths = [3, 1.4, 1, 1] if is_over else [4, 1, 1] if active else [5, 1]
     with st.container(key="run_head"):
-        left, *others, middle, right = st.columns(widths, vertical_alignment="top")
+        left, *others, right = st.columns(widths, vertical_alignment="top")
     left.markdown(f"### {as_markdown(run_id, 90)}")
     if active is not None:
-        middle.button(
+        others[0].button(
             "Stop",
             key="stop_button",
             width="stretch",
@@ -91,7 +91,7 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
     elif is_over:
         with others[0]:
             _offer_to_continue(live)
-        if middle.button(
+        if others[1].button(
             "Run again",
             key="again_button",
             width="stretch",
@@ -100,7 +100,7 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
         ):
             _run_again(live)
         if _waits(live):
-            middle.caption("Confirm its own files below first.")
+            others[1].caption("Confirm its own files below first.")
     right.button(
         "New run",
         key="new_button",

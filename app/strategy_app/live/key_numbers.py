@@ -18,7 +18,7 @@ import strategy_profiles
 from strategy_app.live.step_rows import Splitter
 from strategy_profiles.analysis.communication import NO_COLLECTIVE, Communication
 from strategy_profiles.analysis.facts import gather_facts
-from strategy_profiles.analysis.headline import headline, newest_headline
+from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.analysis.key_numbers import (
     busbw,
@@ -50,7 +50,7 @@ from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.errors import LabError
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.units import MISSING
-from strategy_profiles.run.events import EpochEnded, Retraced, SegmentOpened, StepDone
+from strategy_profiles.run.events import Retraced, SegmentOpened, StepDone
 from strategy_profiles.run.tail import WrittenEvent
 from strategy_profiles.run.topology import has_servers, worker_of
 from strategy_profiles.tables.columns import Floats
@@ -101,20 +101,18 @@ def whole_numbers(folder: Path) -> dict[str, Any] | None:
 
 
 class LiveNumbers:
-    """Fed with every event of a run, in order. For one thread at a time."""
+    """Fed with every event of a run, in order. For one thread at a time.
+
+    There is no headline until the run is over: the page says the cause so far above the numbers.
+    """
 
     def __init__(self, split: Splitter) -> None:
         self._split_step = split
         self._steps: OrderedDict[int, _Step] = OrderedDict()
         self._segment: SegmentOpened | None = None
-        self._known_segments: set[int] = set()
         self._capture: Communication | None = None
         """The newest one of the segment in force."""
         self._whole: dict[str, Any] | None = None
-        self._epoch_began_ns: int | None = None
-        """End of the segment's first step, or of the last end of an epoch."""
-        self._epoch_end: tuple[EpochEnded, float] | None = None
-        """The last one, and its share of its epoch."""
 
     def split(self, worker: int, step: StepDone) -> tuple[Split, list[tuple[int, Split]]]:
         """Phases of a worker's step and of those that it changes; both are remembered."""
@@ -125,7 +123,6 @@ class LiveNumbers:
             known.phases.update({worker: own, **dict(changed)})
             if worker == 0:
                 known.event = step
-                self._epoch_began_ns = self._epoch_began_ns or _end_ns(step)
         return own, changed
 
     def take(self, written: WrittenEvent) -> None:
@@ -133,18 +130,10 @@ class LiveNumbers:
         event = written.event
         if isinstance(event, SegmentOpened) and not written.worker:
             self._segment, self._whole, self._capture = event, None, None
-            self._epoch_began_ns = self._epoch_end = None
-            self._known_segments.add(event.segment)
             self._steps.clear()
             self._known(event.first_step).is_traced = True
         elif isinstance(event, Retraced):
             self._known(event.step).is_traced = True
-        elif isinstance(event, EpochEnded) and not written.worker:
-            ended_ns = _end_ns(event)
-            epoch_ms = (ended_ns - (self._epoch_began_ns or ended_ns)) / 1e6
-            self._epoch_began_ns = ended_ns
-            is_known = 0 < event.wall_ms <= epoch_ms  # else the clock was set meanwhile
-            self._epoch_end = (event, event.wall_ms / epoch_ms) if is_known else None
 
     def captured(self, measured: Communication) -> None:
         """Note what the collectives of a capture window did."""
@@ -181,21 +170,7 @@ class LiveNumbers:
             traffic(moved),
             busbw(moved),
         )
-        return _message("newest", numbers, late, self._sentence(times, late))
-
-    def _sentence(self, times: StepTimes, late: Stragglers) -> str | None:
-        """Return the headline of the newest steps; None before the first that counts."""
-        if self._segment is None or times.median_ms is None:
-            return None
-        parts = newest_headline(
-            self._segment,
-            times,
-            late,
-            num_segments=len(self._known_segments),
-            is_in_sync=not self._is_served,
-            last_epoch_end=self._epoch_end,
-        )
-        return "".join(parts)
+        return _message("newest", numbers, late, None)
 
     def _no_capture(self) -> Communication:
         reason = NO_COLLECTIVE if self._is_served else "after the first full capture"
@@ -286,14 +261,10 @@ class LiveNumbers:
 def _message(
     of: str, numbers: Iterable[KeyNumber], late: Stragglers, text: str | None
 ) -> dict[str, Any]:
-    """Each number as value, unit and note, with the replica to point out and the headline."""
+    """Each number as value, unit and note, and the replica to point out; `text` is the headline."""
     texts = {item.key: (*item.text.partition(" ")[::2], item.note) for item in numbers}
     late_replica = late.straggler.replica if late.straggler else None
     return {"of": of, "headline": text, "slowest": late_replica, "numbers": texts}
-
-
-def _end_ns(what: StepDone | EpochEnded) -> int:
-    return what.start_ns + round(what.wall_ms * 1e6)
 
 
 def _floats(values: Sequence[float | None]) -> Floats:

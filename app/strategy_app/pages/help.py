@@ -11,7 +11,7 @@ from strategy_profiles.reporting.glossary import TERMS
 
 KEYS = (
     "Press **?** on Timeline or Steps: a dialog lists the keys of the page. The step film names "
-    "its keys below the picture. In Contexts the arrow keys, Home and End go from step to step; "
+    "its keys below the picture. On Learn the arrow keys, Home and End go from step to step; "
     "**f** is the lecture view. **Tab** and **Enter** reach every control."
 )
 

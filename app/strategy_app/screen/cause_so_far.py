@@ -9,7 +9,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from strategy_app.screen.answer import answer_of
-from strategy_app.screen.code import show_shares
+from strategy_app.screen.code import show_code, show_shares
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.segments import facts_of
 from strategy_app.widgets.text import as_markdown
@@ -19,7 +19,7 @@ from strategy_profiles.analysis.failures.explain import Explained
 from strategy_profiles.analysis.failures.of_run import explained_without_steps
 from strategy_profiles.analysis.findings import findings
 from strategy_profiles.analysis.headline_segment import headline_segment
-from strategy_profiles.answers.answer import Shares
+from strategy_profiles.answers.answer import Code, Shares
 from strategy_profiles.errors import LabError
 from strategy_profiles.questions.loop import loop
 from strategy_profiles.run.events import SegmentOpened
@@ -76,22 +76,24 @@ class _CauseSoFar(NamedTuple):
     due_s: float
     """When it is to be read again (monotonic clock), if it goes on."""
     num_steps: int
-    shares: Shares | None = None
-    finding: Finding | None = None
     failure: Explained | None = None
     """Why it ended before its first step."""
+    finding: Finding | None = None
+    shares: Shares | None = None
+    line: Code | None = None
+    """The line of the program that takes most of the loop."""
 
 
 def _read(path: Path, *, is_over: bool) -> _CauseSoFar:
     begin_s = time.monotonic()
     opened = open_run(path)
     segment = headline_segment(opened.profile) if is_over else newest_segment(opened.profile)
-    shares, finding = _known(opened, segment.segment) if segment else (None, None)
+    known = _known(opened, segment.segment) if segment else ()
     failure = explained_without_steps(opened.profile)
     num_steps = opened.profile.table("steps").num_rows
     now_s = time.monotonic()
     due_s = now_s + (now_s - begin_s) / MOST_OF_TIME
-    return _CauseSoFar(due_s, num_steps, shares, finding, failure)
+    return _CauseSoFar(due_s, num_steps, failure, *known)
 
 
 def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
@@ -104,27 +106,30 @@ def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
     if shares is None and finding is None:
         st.caption("" if is_over else UNKNOWN)
         return
-    left, right = st.columns(2)
-    if shares is not None:
-        with left:
-            st.markdown("**Where the loop's time goes**", help=shares.definition)
-            show_shares(shares)
+    left, right = st.columns(2, gap="small")
     if finding is not None:
-        with right if shares else left:
-            cost = f", {finding.cost.share_text}" if finding.cost else ""
+        cost = f", {finding.cost.share_text}" if finding.cost else ""
+        said = "" if is_over else f"{finding.sentence} "  # the headline says it of a whole run
+        text = part_as_html(f"{said}Try: {finding.advice}")
+        with left.container(gap=None):
             st.markdown(f"**{'What to do' if is_over else 'So far'}**{cost}")
-            said = "" if is_over else f"{finding.sentence} "  # the headline says it of a whole run
-            text = part_as_html(f"{said}Try: {finding.advice}")
             st.html(f'{STYLE}<div class="lab-said">{text}</div>')
+    if shares is not None:
+        with (right if finding else left).container(gap=None):
+            st.markdown(f"**{shares.title}**", help=shares.definition)
+            show_shares(shares)
+            if known.line is not None:
+                show_code(known.line)
 
 
 def newest_segment(profile: Profile) -> SegmentOpened | None:
     return profile.segments[-1] if profile.segments else None
 
 
-def _known(opened: OpenRun, segment: int) -> tuple[Shares | None, Finding | None]:
-    """What fills the loop of a segment, and its first cause."""
+def _known(opened: OpenRun, segment: int) -> tuple[Finding | None, Shares | None, Code | None]:
+    """The first cause of a segment, what fills its loop, and its line with most of that."""
     parts = answer_of(opened, loop, segment).parts
     ordered = findings(opened.ask(facts_of, segment))
     shares = next((part for part in parts if isinstance(part, Shares)), None)
-    return shares, ordered[0] if ordered else None
+    code = next((part for part in parts if isinstance(part, Code)), None)
+    return ordered[0] if ordered else None, shares, code and code.hottest

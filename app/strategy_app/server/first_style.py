@@ -83,7 +83,8 @@ FIRST_STYLE = f"""
 @media not (max-width:{NARROW}) {{ .st-key-run_actions {{min-height:2.5rem}} }}
 .st-key-form_note {{min-height:2.8rem}}
 .st-key-measured_gain a p {{text-decoration:underline}}
-.st-key-cause_so_far {{min-height:7.5rem}}
+.st-key-cause_so_far {{min-height:10.5rem}}
+.st-key-page_row [data-testid=stElementContainer] {{height:2rem}}
 {_RESERVED}
 @media (max-width:{NARROW}) {{
   [data-testid=stExpandSidebarButton]::after {{content:"Menu"; font-size:.9rem}}
@@ -97,8 +98,10 @@ FIRST_STYLE = f"""
   {_ANSWER} > *, {_ANSWER} > * > * {{display:contents}}
   {_EVIDENCE} {{order:1}}
   {_EVIDENCE}:has(.lab-code) {{order:-1}}
-  .st-key-run_head [data-testid=stColumn]:not(:first-child) {{min-width:10rem !important;
-    flex:1 1 10rem !important}}
+  .st-key-cause_so_far {{min-height:18rem}}
+  .st-key-run_head [data-testid=stColumn] {{min-width:7rem !important; flex:1 1 7rem !important}}
+  .st-key-run_head [data-testid=stColumn]:first-child {{flex:1 1 auto !important;
+    min-width:0 !important; max-width:100% !important; width:auto !important}}
   .st-key-why_first {{flex-direction:column-reverse !important}}
 }}
 @media not (max-width:{NARROW}) {{

@@ -6,24 +6,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from strategy_profiles.analysis.captured_steps import unlike_others_ms
-from strategy_profiles.analysis.epoch_ends import is_mostly_validation
 from strategy_profiles.analysis.findings import WRONG, Facts, main_finding
 from strategy_profiles.analysis.headline_segment import prefix_of
-from strategy_profiles.analysis.late_replicas import (
-    explained_by_delay,
-    lateness_of,
-    who_waits,
-)
-from strategy_profiles.analysis.loop_pace import LoopPace, newest_pace
+from strategy_profiles.analysis.loop_pace import LoopPace
 from strategy_profiles.analysis.steps import StepTimes
-from strategy_profiles.analysis.stragglers import Stragglers
 from strategy_profiles.analysis.stuck import stuck_sentence, stuck_workers
 from strategy_profiles.answers.answer import Bold
 from strategy_profiles.errors import shortened
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import phase_name
-from strategy_profiles.run.events import EpochEnded, SegmentOpened
-from strategy_profiles.run.injected_delay import injected_delays
+from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.schema import CATEGORIES
 
 if TYPE_CHECKING:
@@ -32,8 +24,6 @@ if TYPE_CHECKING:
 
 MOST_OF_A_STEP = 0.5
 """Computation limits a step without a finding from this share on."""
-_SHORTEST_END_MS, _LONG_END = 1.0, 0.15
-"""An end of an epoch is said if it takes so long, and this share of the epoch."""
 MOST_OF_A_NAME = 56
 """Characters of a workload's name, beside the dots for those left out."""
 
@@ -57,43 +47,6 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
     then = stuck_sentence(stuck_workers(profile)) or _limit(facts)
     is_in_sync = facts.breakdown.is_in_sync
     return *which, *first, ": ", *_pace(facts.pace, facts.steps, is_in_sync=is_in_sync, then=then)
-
-
-def newest_headline(
-    segment: SegmentOpened,
-    newest: StepTimes,
-    late: Stragglers,
-    *,
-    num_segments: int,
-    is_in_sync: bool,
-    last_epoch_end: tuple[EpochEnded, float] | None = None,
-) -> tuple[str, ...]:
-    """The same of the newest steps of a run that goes on. What limits it: a replica that is late,
-    or the last end of an epoch, which comes with its share of that epoch.
-
-    Other findings compare more than the newest steps: `headline` has them once the run is over.
-    """
-    waits = ""
-    if late.late and is_in_sync:
-        because = explained_by_delay(late, injected_delays(segment))
-        worst = late.late[0]
-        lateness = lateness_of(worst, because.get(worst.replica)).capitalize()
-        waits = f"{lateness}: {who_waits(late)} for it."
-    then = f"{waits} {_end_of_epoch(last_epoch_end)}".strip()
-    first = _what_runs(segment, segment.spec.get("workload"))
-    which = prefix_of(segment, num_segments)
-    pace = newest_pace(newest)
-    return *which, *first, ": ", *_pace(pace, newest, is_in_sync=is_in_sync, then=then)
-
-
-def _end_of_epoch(last: tuple[EpochEnded, float] | None) -> str:
-    """A sentence if the last end of an epoch took as long as a finding on such ends requires."""
-    if last is None or last[0].wall_ms < _SHORTEST_END_MS or last[1] < _LONG_END:
-        return ""
-    end, share = last
-    most = ", most of it validation" if is_mostly_validation(end) else ""
-    took = f"{units.seconds(end.wall_ms / 1e3)}, {units.share(share)} of the epoch"
-    return f"The end of the last epoch took {took}{most}."
 
 
 def workload_title(workload: object) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.reporting.definitions import DEFINITIONS
 
@@ -201,6 +202,13 @@ class Code(Part, frozen=True):
     def most(self) -> float:
         """The largest share of a line."""
         return max((each.share or 0.0 for _, lines in self.files for each in lines), default=0.0)
+
+    @property
+    def hottest(self) -> Code:
+        """The line of the largest share alone."""
+        shares = [(line.share or 0.0, name, line) for name, lines in self.files for line in lines]
+        _, name, line = max(shares, key=lambda item: item[0])
+        return replace(self, files=((name, (line,)),))
 
 
 class Share(Struct, frozen=True):

@@ -109,7 +109,6 @@ def test_a_workload_file_is_named_without_its_folders_and_not_endless(
     first, _ = told(live)
     name = f"{'w' * 28}...{'w' * 25}.py"
     assert first["status"]["workload"] == name
-    assert f"trains {name}, batch 8" in first["numbers"]["headline"]
 
 
 def test_a_small_loss_keeps_its_digits(log: EventLog, live: LiveRun) -> None:
@@ -378,7 +377,7 @@ def notes_of(live: LiveRun) -> dict[str, str]:
     return {key: note for key, (_value, _unit, note) in numbers.items()}
 
 
-def test_the_end_of_an_epoch_reaches_the_charts_and_the_headline(
+def test_the_end_of_an_epoch_reaches_the_charts(
     tmp_path: Path, log: EventLog, live: LiveRun
 ) -> None:
     """Its event and the next step come within the time for which a status is kept."""

@@ -7,6 +7,9 @@ import { fitCanvas } from "../shared/theme.js";
 const ROW = 24;
 const LABEL = 74; // at least
 
+const rowOf = (count) => (count > 8 ? 16 : ROW);
+export const heightOf = (count) => count * rowOf(count);
+
 export class Breakdown {
   constructor(canvas, phases, colours, names, onHover) {
     Object.assign(this, { canvas, phases, colours, names, bars: [] });
@@ -16,9 +19,9 @@ export class Breakdown {
 
   // rows: [{ replica, label, parts: [ms per phase] }]; `scale` ms fill the width.
   draw(rows, scale, width, theme, replicaColour) {
-    const row = rows.length > 8 ? 16 : ROW;
-    const context = fitCanvas(this.canvas, width, Math.max(rows.length, 1) * row);
-    context.clearRect(0, 0, width, rows.length * row);
+    const row = rowOf(rows.length);
+    const context = fitCanvas(this.canvas, width, heightOf(Math.max(rows.length, 1)));
+    context.clearRect(0, 0, width, heightOf(rows.length));
     context.textBaseline = "middle";
     this.bars = [];
     context.font = `12px ${theme.font}`;

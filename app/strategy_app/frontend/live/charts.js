@@ -49,7 +49,7 @@ export class Charts {
     this.keys = new Keys("Keys of the charts", KEYS);
     this.controls = el("div", { class: "controls" }, span.group, mode.group, this.where, this.keys.button);
     this.empty = el("p", { class: "quiet", hidden: "", text: "This run recorded no step." });
-    this.root = el("div", { class: "main" }, this.controls, this.empty, this.stack, this.readout, this.keys.dialog);
+    this.root = el("div", {}, this.controls, this.empty, this.stack, this.readout, this.keys.dialog);
     this.listen();
   }
 

@@ -65,8 +65,7 @@ export class Status {
     this.isOver = Boolean(status) && status.state !== "running";
     this.drawChip();
     setText(this.what, segment ? this.describe(status, segment) : "");
-    // Its room is kept before its sentence is known: what is below it does not move then.
-    this.headline.hidden = headline === null && status?.state !== "running";
+    this.headline.hidden = headline === null;
     setSentence(this.headline, bound(headline ?? ""));
     setText(this.doing, doing ? sentence(doing, waitedMs) : "");
     const text = status?.message ?? "";

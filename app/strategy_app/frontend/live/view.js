@@ -4,7 +4,7 @@ import { el, setSentence, setText } from "../shared/dom.js";
 import { joined, number, units } from "../shared/format.js";
 import { readTheme } from "../shared/theme.js";
 import { Axis } from "./axis.js";
-import { Breakdown } from "./breakdown.js";
+import { Breakdown, heightOf } from "./breakdown.js";
 import { Charts } from "./charts.js";
 import { collectivesTable } from "./collectives.js";
 import { EpochEnds } from "./epoch_ends.js";
@@ -25,9 +25,7 @@ const BETWEEN_EPOCHS = "between-epochs"; // what the run does
 const AFTER_TRACED = "Available after the second step: a configuration's first step is traced and compiled.";
 const ENDED_TRACING = "Not available: the run ended before its second step.";
 const NO_TIMESTAMPS = "This run has no timestamps: turn them on in the capture settings.";
-const OWN_LOOP = "Not available: only the lab's own training loop has in-graph timestamps.";
 const IMPORTED = "imported"; // the strategy of a profile that another program recorded
-const OF_PROFILE = "Not available: an imported profile has no in-graph timestamps.";
 const NO_STEPS = "This profile has no steps.";
 const NOT_TOLD = "The workload's own train_step pulls and pushes during the step, so its parts are not known separately.";
 const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can crash the others.";
@@ -72,29 +70,27 @@ export class LiveView {
     this.traffic = el("div");
     this.trafficPanel = panel("collectives", "Collectives of the latest capture", definitions.collective, this.traffic);
     this.newsList = el("ol", { class: "news" });
-    // Several processes take the whole width; one is a panel among others.
+    // Several processes come before the charts; one is a panel among others.
     this.above = el("div", { class: "slot" }, this.processes.root);
     this.beside = el("div", { class: "slot" });
     this.root.replaceChildren(
       this.status.root,
-      this.tiles.root,
-      this.above,
-      el(
+      (this.columns = el(
         "div",
-        { class: "columns" },
-        this.charts.root,
+        { class: "columns", hidden: "" },
+        el("div", { class: "main" }, this.tiles.root, this.above, this.charts.root),
         el(
           "div",
           { class: "side" },
           this.marksBars.block,
           this.servedBars.block,
-          this.machines.block,
           this.captureBars.block,
+          this.machines.block,
           this.trafficPanel.block,
           this.beside,
           panel("news", "What happened", null, this.newsList).block,
         ),
-      ),
+      )),
     );
   }
 
@@ -209,6 +205,8 @@ export class LiveView {
     this.drawTiles(last);
     this.drawProcesses();
     const isEmpty = this.isOver && last < 0;
+    // All of it comes at once: nothing of it moves when the rest is known.
+    this.columns.hidden = !this.state || (isEmpty && !this.newsList.children.length);
     this.followEpochEnd(last);
     this.charts.setEmpty(isEmpty);
     this.tiles.root.hidden = isEmpty;
@@ -240,7 +238,9 @@ export class LiveView {
   }
 
   drawStatus() {
-    this.status.draw(this.state, this.segment, this.group, this.numbers?.headline, performance.now() - this.toldAt);
+    // Of a run that is over; its room is kept before it is known: what is below does not move then.
+    const headline = this.numbers ? this.numbers.headline : this.data.isOver ? "" : null;
+    this.status.draw(this.state, this.segment, this.group, headline, performance.now() - this.toldAt);
   }
 
   drawTiles(last) {
@@ -294,9 +294,12 @@ export class LiveView {
     const single = this.axis.cursor !== null;
     const isTraced = at >= 0 && !single && history.isFirst(at);
     const present = at < 0 || isTraced ? [] : history.present(at);
+    // Only the lab's own training loop has timestamps in its graph.
+    if (this.segment?.is_of_lab === false && !present.length) bars.block.hidden = true;
     setText(bars.source, !present.length ? "" : single ? `step ${history.step[at]}, marks` : `last ${AVERAGED} steps, marks`);
     bars.canvas.hidden = !present.length;
-    setText(bars.hint, present.length ? "" : this.isImported ? OF_PROFILE : at < 0 || isTraced ? (this.isOver ? ENDED_TRACING : AFTER_TRACED) : this.segment?.is_of_lab ? NO_TIMESTAMPS : OWN_LOOP);
+    setText(bars.hint, present.length ? "" : at < 0 || isTraced ? (this.isOver ? ENDED_TRACING : AFTER_TRACED) : NO_TIMESTAMPS);
+    bars.hint.style.minHeight = this.isOver ? "" : `${heightOf(this.segment?.num_replicas ?? 0)}px`;
     if (!present.length) return;
     const part = (replica, phase) => {
       const get = (i) => history.replicas[replica][phase][i];

@@ -25,6 +25,10 @@ class Page:
     """The title of the place in whose row it is; None: it is an item of the header."""
     beside: str | None = None
     """The page of that place, by its address, that shows the same in another way."""
+    way: str | None = None
+    """What it is called where pages beside it show the same in another way."""
+    before: str | None = None
+    """The page of that place, by its address, that comes after it; None: it comes last."""
     needs: tuple[str, ...] = ()
     """Streamlit's modules that it draws with, as in `strategy_app.server.assets.NEEDED`."""
     leave: Callable[[], None] | None = None

@@ -16,7 +16,6 @@ ALL = (
     "lab",
     "overview",
     "timeline",
-    "what_if",
     "communication",
     "placement",
     "cores",

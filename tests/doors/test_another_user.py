@@ -34,7 +34,6 @@ READING = (
     ["summary", "RUN"],
     ["export", "RUN", "--format", "json", "-o", "OWN/out.json"],
     ["compare", "RUN", "RUN"],
-    ["what-if", "RUN", "--remove-delay"],
     ["recover", "RUN"],
     ["change", "RUN", "steps=3"],
     ["attach", "RUN"],

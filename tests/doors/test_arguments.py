@@ -55,12 +55,6 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
         "program": (PROGRAM, ""),
     },
     "ui": {"--runs": (PROGRAM, ""), "--host": (ADDRESS, ""), "--allow-host": (ADDRESS, "")},
-    "what-if": {
-        "run_folder": (TO_READ, ""),
-        "--faster": (TEXT, ""),
-        "--algorithm": (NAME, ""),
-        "--try": (TEXT, ""),
-    },
     "worker": {
         **SPEC,
         "--cluster": (TO_READ, ".json"),
@@ -104,7 +98,6 @@ NEEDED: dict[str, dict[str, str]] = {
     "sql": {"run_folder": "RUN", "query": "select 1"},
     "summary": {"run_folder": "RUN"},
     "trace": {"output": "NEW", "program": "PROGRAM"},
-    "what-if": {"run_folder": "RUN"},
     "worker": {"output": "NEW", "cluster": "127.0.0.1:9001,127.0.0.1:9002", "index": "0"},
 }
 for needed in asked("NEEDED"):

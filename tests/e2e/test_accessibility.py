@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ Visit = Callable[..., Page]
 Scheme = Literal["light", "dark"]
 PHONE: ViewportSize = {"width": 390, "height": 844}
 CAPTURED = Path(__file__).parents[1] / "data" / "captured_step"
-OF_ANY = ("overview", "timeline", "what_if", "communication", "placement")
+OF_ANY = ("overview", "timeline", "communication", "placement")
 PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
     "no run": [
         ("", {}),
@@ -40,7 +41,7 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
     ],
     "a running run, a captured step, and cores": [
         ("overview", {"run": "axe-running"}),
-        *((name, {"run": "axe-captured"}) for name in ("what_if", "placement")),
+        ("placement", {"run": "axe-captured"}),
         ("cores", {"run": "axe-cores"}),
     ],
     "a run that failed before any step was captured": [
@@ -53,9 +54,7 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
         *((name, {"run": "axe-servers"}) for name in ("overview", "servers", "placement")),
         ("help", {}),
     ],
-    "a run of 16 replicas": [
-        (name, {"run": "axe-wide"}) for name in ("", *OF_ANY) if name != "what_if"
-    ],
+    "a run of 16 replicas": [(name, {"run": "axe-wide"}) for name in ("", *OF_ANY)],
 }
 for pages in asked("PAGES"):
     for about, more in pages.items():
@@ -202,7 +201,8 @@ def test_axe_finds_nothing_in_pages_without_any_run(browser: Browser, tmp_path: 
         try:
             page = context.new_page()
             page.goto(lab_access.with_token(lab.address("runs")))
-            for number, name in enumerate(("runs", "overview", "what_if", "compare")):
+            names = ("runs", "overview", *chain(*asked("RUN_PAGES")), "compare")
+            for number, name in enumerate(names):
                 if number:
                     go(page, lab.address(name))
                 wait_until_drawn(page)

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from playwright.sync_api import Page, ViewportSize, expect
 from strategy_app.widgets.places import RUN, place_called, titles
 from tests.e2e.conftest import Server, served
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
+from tests.plugins.leaves import asked
 from tests.profiles.served_run import write_served_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -30,7 +32,8 @@ RECIPES = {
 }
 OTHERS = ("servers", "imported", "captured")
 RUN_PAGES = {"": "Steps"} | {
-    page: titles()[page] for page in (*place_called(RUN).pages, "what_if", "compare")
+    page: titles()[page]
+    for page in (*place_called(RUN).pages, *chain(*asked("RUN_PAGES")), "compare")
 }
 """Title by address."""
 OF_SOME = {"cores": "tpu", "servers": "servers"}

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page, expect
 
+from strategy_app.widgets.places import place_called
 from strategy_profiles.tables.schema import TABLES
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until_drawn
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.browser
 PROJECTOR = {"width": 1280, "height": 720}
 PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
 RUN = "mirrored-asked"
-ADDRESSES = {"Model": "placement", "Experiment": "what_if"}
+ADDRESSES = {"Model": "placement", "Experiment": place_called("Experiment").pages[0]}
 MOVED = "train_step/replica_3/MatMul_4"
 
 

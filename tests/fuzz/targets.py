@@ -35,6 +35,7 @@ from strategy_profiles.tables.schema import TABLES
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline import cut_view, find_spans
 from strategy_profiles.timeline.wire import encode_view
+from tests.plugins.leaves import asked
 
 Target = Callable[[Path, Path], None]
 """(the run, a sound one of its kind), in a scratch folder that holds nothing else."""
@@ -89,10 +90,15 @@ def _sql(run: Path, _sound: Path) -> None:
     profile.sql("select device, sum(wall_ms) from replica_steps group by all order by 1")
 
 
-def _what_if(run: Path, _sound: Path) -> None:
-    text = _command("what-if", run, "--without-straggler", "--critical-path", "--json")
-    if text:
-        json.loads(text, parse_constant=_no_number)
+def _answering(verb: str, *options: str) -> Target:
+    """A verb of a leaf that prints one JSON object about a run."""
+
+    def run(run: Path, _sound: Path) -> None:
+        text = _command(verb, run, *options)
+        if text:
+            json.loads(text, parse_constant=_no_number)
+
+    return run
 
 
 def _export(name: str) -> Target:
@@ -169,7 +175,7 @@ _EXPENSIVE: dict[str, Target] = {
     "compare with itself": _compare_with_itself,
     "sql": _sql,
     "pages": _pages,
-    "what-if": _what_if,
+    **{argv[0]: _answering(*argv) for argv in asked("ANSWER_OF_A_RUN")},
     **{f"export {name}": _export(name) for name in formats() if name == "html"},
 }
 _CHEAP: dict[str, Target] = {

@@ -91,7 +91,6 @@ def test_the_base_has_neither_tensorflow_nor_the_page(wheel: zipfile.ZipFile) ->
         "compare a b",
         "export a --format parquet -o tables",
         "sql a SELECT(1)",
-        f"what-if {DATA / 'input_stages'} --faster compute=2",
         "recover a",
         *(command for commands in asked("READING") for command in commands),
     ],

@@ -39,7 +39,6 @@ NEEDED = {
         *(*HEAD, *FIELDS, "Multiselect", TABLES),
         *("LinkButton", "DownloadButton", "ButtonGroup", HELP, "TextArea"),
     ),
-    "/what_if": (*HEAD, *FIELDS, TABLES),
     "/timeline": (*HEAD, COMPONENT),
     "/help": (*HEAD, *FIELDS),
 }

@@ -1,7 +1,7 @@
 """The places of the page: what the header leads to, and what each place shows of a run.
 
 A page's address is the name of its file. All that names pages, their titles and their order is
-here; pages that packages add come last in the place that they name.
+here; pages that packages add say in which place they are.
 """
 
 from __future__ import annotations
@@ -63,10 +63,7 @@ _RUN = Place(
 _PLACES = (
     Place("Runs", (Entry("runs", "All runs"), Entry("lab", "New run"))),
     _RUN,
-    Place(
-        "Experiment",
-        (Entry("what_if", "What if", (("what_if", "A step"),)), Entry("compare", "Compare")),
-    ),
+    Place("Experiment", (Entry("compare", "Compare"),)),
     Place("Learn", ()),
     Place("Help", (Entry("help", "Help"),)),
 )
@@ -79,14 +76,19 @@ def places() -> tuple[Place, ...]:
 
 
 def _with_added(place: Place, added: Mapping[str, Page]) -> Place:
-    more: dict[str | None, list[tuple[str, str]]] = {}
-    for address, page in added.items():
-        if page.place == place.title:
-            more.setdefault(page.beside, []).append((address, page.title))
-    own = (
-        replace(entry, modes=(*entry.modes, *more.get(entry.page, ()))) for entry in place.entries
-    )
-    return replace(place, entries=(*own, *(Entry(*each) for each in more.get(None, ()))))
+    here = {address: page for address, page in added.items() if page.place == place.title}
+    known = {*place.pages, *here}
+    entries = list(place.entries)
+    for address, page in here.items():
+        if page.beside not in known:  # alone, too, without the page that it is beside
+            pages = [each.page for each in entries]
+            at = pages.index(page.before) if page.before in pages else len(pages)
+            modes = ((address, page.way),) if page.way else ()
+            entries.insert(at, Entry(address, page.title, modes))
+    for number, entry in enumerate(entries):
+        beside = [(each, page.title) for each, page in here.items() if page.beside == entry.page]
+        entries[number] = replace(entry, modes=(*entry.modes, *beside))
+    return replace(place, entries=tuple(entries))
 
 
 def place_called(title: str) -> Place:

@@ -4,6 +4,6 @@
     found.measured_ms, found.predicted_ms, found.replay_error
 
 An op starts when its inputs are there and its thread is free, after a launch gap that is modelled
-from other steps. docs/what-if.md defines the error and the interval. Advice and sentences about a
+from other steps. docs/replay.md defines the error and the interval. Advice and sentences about a
 whole run belong to `analysis`.
 """

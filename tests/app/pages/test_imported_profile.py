@@ -28,8 +28,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("communication", "5.37 GB"),
         ("placement", "A profile does not record variables"),
         ("cores", "A profile does not say which cores are one replica"),
-        ("what_if", "An imported profile has no graph of its program"),
-        ("what_if", "lab trace SCRIPT"),
         ("timeline", ""),
         ("runs", ""),
     ],

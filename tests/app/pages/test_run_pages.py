@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,13 @@ from strategy_profiles.run.events import Exited, Failed
 from strategy_profiles.run.layout import worker_folder
 from tests.app.looking import open_page, text_of
 from tests.growing_run import write_by_launcher
+from tests.plugins.leaves import asked
 from tests.synthetic import HOSTILE, write_run
 from tests.synthetic.recorded_again import write_run_of_program
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("overview", "what_if", "communication", "placement", "runs")
+PAGES = ("overview", "communication", "placement", "runs", *chain(*asked("RUN_PAGES")))
 RECIPES = {
     "plain": {},
     "straggler": {"straggler": (2, 30.0)},

@@ -1,4 +1,4 @@
-"""The critical path, slack and slowdowns of steps with a known answer."""
+"""The critical path and slack of steps with a known answer."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from hypothesis import given
 
 from strategy_profiles.replay.critical_path import critical_path, path_table, slack_ns
 from strategy_profiles.replay.simulate import simulate
-from strategy_profiles.replay.slowdowns import slowdowns
 from tests.profiles.replay.drawn_steps import Drawn, drawn_steps, step_of
-from tests.profiles.replay.test_what_if import late_step, replays_of
 
 DIAMOND: list[Drawn] = [(10.0, ()), (30.0, (0,)), (20.0, (0,)), (5.0, (1, 2))]
 
@@ -51,12 +49,3 @@ def test_using_an_ops_slack_leaves_the_step_as_long(drawn: list[Drawn]) -> None:
         assert simulate(step, longer, step.gap_ns, float("inf")).length_ns == pytest.approx(
             step.wall_ns
         )
-
-
-def test_slowdowns_name_the_late_replica_and_its_delay() -> None:
-    slowed = slowdowns(replays_of([late_step(number) for number in range(4)]))
-    # Each op is of one replica alone, so an ideal one takes half: 5 + 5 + 15 + 1 ms of 47.
-    assert slowed.whole == pytest.approx(47 / 26)
-    assert slowed.by_replica[1] == pytest.approx(47 / 26)
-    assert slowed.by_replica[0] == pytest.approx(27 / 26)
-    assert next(iter(slowed.by_op)) == "Op3"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 import strategy_profiles
-from strategy_core.cli.main import main
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.analysis.facts import Finding, Gain
 from strategy_profiles.analysis.removal import Removal
@@ -80,25 +78,6 @@ def test_few_recorded_edges_contradict_the_times(known: Replays) -> None:
 def test_compute_for_free_leaves_less_than_faster_compute(known: Replays) -> None:
     half, none = (predict(known, [Faster("compute", times)]) for times in (2.0, np.inf))
     assert none.predicted_ms < half.predicted_ms < known.measured_ms
-
-
-def test_the_command_prints_prediction_and_error(
-    finished_run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["what-if", str(finished_run), "--faster", "compute=2", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["segment"] == LAST
-    assert answer["low_ms"] <= answer["predicted_ms"] <= answer["high_ms"]
-    assert 0 <= answer["replay_error"] < 1
-    assert main(["what-if", str(finished_run), "--faster", "compute=2"]) == 0
-    assert "Replay error" in capsys.readouterr().out
-
-
-def test_the_command_refuses_what_was_not_recorded(
-    finished_run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["what-if", str(finished_run), "--remove-delay"]) == 2
-    assert "No injected delay was recorded" in capsys.readouterr().err
 
 
 def test_a_finding_of_a_real_run_has_a_gain(finished_run: Path) -> None:

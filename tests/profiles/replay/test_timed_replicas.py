@@ -16,13 +16,11 @@ from strategy_profiles.replay.critical_path import path_table
 from strategy_profiles.replay.edits import AverageReplica, Faster, RemoveDelay, Times
 from strategy_profiles.replay.recording import (
     Recording,
-    ReplayError,
     StepRows,
     read_recording,
     read_rows,
     why_no_replay,
 )
-from strategy_profiles.replay.slowdowns import slowdowns
 from strategy_profiles.replay.step_graph import ENTER, StepGraph
 from strategy_profiles.replay.timed_replicas import TimedReplica, timed_replicas
 from strategy_profiles.replay.what_if import predict
@@ -183,11 +181,6 @@ def test_a_delay_that_ended_before_the_step_began_is_nothing_to_remove() -> None
     early = replace(steps[0], nodes=replace(steps[0].nodes, category=kinds))
     prediction = predict(replays_of([*steps, early]), [RemoveDelay(recovered=0.0)])
     assert prediction.predicted_ms == pytest.approx(12.0)
-
-
-def test_the_cost_of_each_type_of_op_is_refused_without_the_ops_of_all() -> None:
-    with pytest.raises(ReplayError, match="ops of the other workers are not recorded"):
-        slowdowns(replays_of([late_worker(number) for number in range(6)]))
 
 
 def test_timestamps_are_on_the_clock_of_the_first_worker(tmp_path: Path) -> None:

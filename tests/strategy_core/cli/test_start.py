@@ -28,7 +28,6 @@ IMPORTED = {
     "summary": "",
     "trace": "",
     "ui": "",
-    "what-if": "",
     "worker": "numpy pyarrow pydantic rich yaml",
 }
 """The large packages that each verb imports before it runs: a list to make shorter."""

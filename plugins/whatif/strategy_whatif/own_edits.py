@@ -7,7 +7,6 @@ from collections.abc import Callable
 import streamlit as st
 
 from strategy_app.server.opened import OpenRun
-from strategy_app.widgets.predicted_links import show_predicted_links
 from strategy_app.widgets.text import as_markdown, plain
 from strategy_profiles.replay.batch_fit import batch_change
 from strategy_profiles.replay.collective_cost import ALGORITHMS
@@ -26,6 +25,7 @@ from strategy_profiles.replay.what_if import WhatIf, what_if
 from strategy_profiles.reporting import units
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.store import Profile
+from strategy_whatif.predicted_links import show_predicted_links
 
 Chosen = tuple[str, str, float]
 """Name of an edit in `_EDITS`, the kind of op or algorithm, and a number, if it has such."""

@@ -14,9 +14,9 @@ from strategy_profiles.replay.sentences import (
     spread_sentence,
     unlike_sentence,
 )
-from strategy_profiles.replay.slowdowns import LEAST, Slowdowns
 from strategy_profiles.replay.what_if import WhatIf
 from strategy_profiles.reporting import units
+from strategy_whatif.slowdowns import LEAST, Slowdowns
 
 MOST_OPS = MOST_KINDS = 15
 _PATH = (

@@ -9,12 +9,9 @@ import streamlit as st
 
 from strategy_app.control.try_it import offer_try
 from strategy_app.screen.answer import show_answer, show_parts
-from strategy_app.screen.path_table import show_path
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.empty import empty
-from strategy_app.widgets.own_edits import show_own, show_predicted
 from strategy_app.widgets.picker import run_page
-from strategy_app.widgets.predicted_links import show_predicted_links
 from strategy_app.widgets.segments import facts_of, pick_segment
 from strategy_app.widgets.text import as_markdown, plain
 from strategy_core.launcher.tried_change import (
@@ -27,18 +24,21 @@ from strategy_core.launcher.tried_change import (
 from strategy_profiles.analysis.findings import findings
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.errors import LabError
-from strategy_profiles.questions.predictions import predictions, slower
 from strategy_profiles.replay.edit_text import text_of
 from strategy_profiles.replay.recording import ReplayError, why_no_replay
 from strategy_profiles.replay.replays import replays
-from strategy_profiles.replay.slowdowns import Slowdowns, slowdowns
 from strategy_profiles.replay.usual_edits import usual_edits, usual_what_ifs
 from strategy_profiles.replay.what_if import WhatIf, what_if
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.store import Profile
+from strategy_whatif.own_edits import show_own, show_predicted
+from strategy_whatif.path_table import show_path
+from strategy_whatif.predicted_links import show_predicted_links
+from strategy_whatif.predictions import predictions, slower
+from strategy_whatif.slowdowns import Slowdowns, slowdowns
 
 
-def page() -> None:
+def show_page() -> None:
     opened = run_page(
         "what_if",
         shows="how long a step would take with something changed, such as a faster link",
@@ -135,6 +135,3 @@ def _known_changes(profile: Profile, segment: int) -> dict[str, dict[str, Any]]:
         with contextlib.suppress(LabError):  # it cannot be made of this run
             by_title[plain(change_title(profile, segment, changes))] = changes
     return by_title
-
-
-page()

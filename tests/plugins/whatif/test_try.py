@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.cli import _try
 from strategy_core.cli.main import main
 from strategy_core.launcher import tried_change
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.replay.what_if import WhatIf
+from strategy_whatif import trying
 from tests.strategy_core.launcher.test_launcher import PRETENDED
 from tests.synthetic import write_run
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.run
 def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run whose steps are long, so that a trial of it has few."""
     launcher = functools.partial(Launcher, worker_command=PRETENDED)
-    monkeypatch.setattr(_try, "Launcher", launcher)
+    monkeypatch.setattr(trying, "Launcher", launcher)
     delays = [{"replica": 1, "ms": 200.0}]
     return write_run(
         tmp_path / "late", replicas=2, steps=30, windows=1, inject=delays, straggler=(1, 200.0)

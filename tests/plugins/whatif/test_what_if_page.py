@@ -8,9 +8,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from strategy_profiles.replay.batch_edit import RECORD_ANOTHER
+from strategy_profiles.run.manifest import change_run_file
 from tests.app.looking import open_page, rerun, text_of
+from tests.synthetic import write_run
 
 pytestmark = pytest.mark.run
+IMPORTED = Path(__file__).parents[2] / "data" / "imported"
 OVERLAPPED = "with communication overlapped by the backward pass"
 
 
@@ -82,3 +85,19 @@ def test_what_differences_between_replicas_cost(finished_run: Path) -> None:
     if "S is 1.00" not in shown:
         assert shown.count(">S_w<") == 4
         assert "Times an ideal step" in shown
+
+
+@pytest.mark.parametrize(
+    "reason", ["An imported profile has no graph of its program", "lab trace SCRIPT"]
+)
+def test_an_imported_profile_has_no_prediction(reason: str) -> None:
+    assert reason in text_of(open_page("what_if", IMPORTED, run="tpu_psum"))
+
+
+def test_nothing_is_offered_for_a_recording_of_another_program(tmp_path: Path) -> None:
+    delays = [{"replica": 1, "ms": 200.0}]
+    late = write_run(
+        tmp_path / "late", replicas=2, steps=30, windows=1, inject=delays, straggler=(1, 200.0)
+    )
+    change_run_file(late, {"spec": None})
+    assert "recording of another program" in text_of(open_page("what_if", tmp_path, run="late"))

@@ -9,13 +9,13 @@ from strategy_app.server import state
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.links import page_link
 from strategy_app.widgets.text import as_markdown
-from strategy_profiles.questions.predictions import MOST_KINDS, critical_path
 from strategy_profiles.replay.critical_path import GAPS, PathShare, path_table
 from strategy_profiles.replay.replays import replays
 from strategy_profiles.reporting import units
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline import Timeline
 from strategy_profiles.timeline.critical_path import PathPart, path_of_step
+from strategy_whatif.predictions import MOST_KINDS, critical_path
 
 _MOST_LINKS = 5
 _LEAST_MARGIN_NS = 100_000

@@ -106,11 +106,11 @@ def run(args: argparse.Namespace) -> int:
     from strategy_core.cli._answer_text import print_answer, print_parts
     from strategy_core.cli._plain import plain_text
     from strategy_profiles.analysis.steps import step_times
-    from strategy_profiles.questions.predictions import critical_path, predictions, slower
     from strategy_profiles.replay.critical_path import path_table
     from strategy_profiles.replay.replays import replays
-    from strategy_profiles.replay.slowdowns import slowdowns
     from strategy_profiles.replay.what_if import what_if
+    from strategy_whatif.predictions import critical_path, predictions, slower
+    from strategy_whatif.slowdowns import slowdowns
 
     profile = strategy_profiles.load(args.run_folder)
     segment = _segment(profile, args.segment)
@@ -140,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _try(args: argparse.Namespace, profile: Profile, segment: int) -> int:
     require("tensorflow")
-    from strategy_core.cli._try import try_it
+    from strategy_whatif.trying import try_it
 
     flags = (args.remove_delay, args.without_straggler, args.input_free, args.overlap, args.xla)
     values = (args.link, args.bytes_per_pack, args.global_batch_size, args.algorithm)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,9 @@ from strategy_app.charts.base import label
 from strategy_app.charts.lines import lines
 from strategy_app.charts.matrix import traffic
 from strategy_app.charts.mesh import CorePlace, mesh
-from strategy_app.charts.model_graph import Sizing, model_graph
 from strategy_app.charts.runs import together
 from strategy_profiles.analysis.mesh_links import MeshLink
-from strategy_profiles.analysis.model_graph.picture import model_picture
 from strategy_profiles.answers.answer import Line, Lines
-from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.downsample import readable_top
 from strategy_profiles.reporting.palette import (
     GREY,
@@ -30,9 +26,6 @@ from strategy_profiles.reporting.palette import (
     device_colours,
     run_colour,
 )
-from strategy_profiles.tables.store import load
-
-DATA = Path(__file__).parents[1] / "data"
 
 
 def line_over_steps(step: np.ndarray, values: np.ndarray, **options: Any) -> go.Figure:
@@ -145,26 +138,6 @@ def test_names_are_text_and_short() -> None:
     assert label("<a href='x'>") == "&lt;a href='x'&gt;"
     assert len(label("x" * 500)) == 48
     assert "\u202e" not in label("a\u202eb")
-
-
-@pytest.mark.parametrize("sizing", ["time", "variables", "outputs"])
-def test_the_model_is_a_row_per_layer_and_a_cell_per_device(sizing: Sizing) -> None:
-    picture = model_picture(load(DATA / "captured_step"), 0)
-    chart = model_graph(picture, short_names(picture.devices), sizing)
-    bars = [trace for trace in chart.data if trace.type == "bar"]
-    assert [bar.name for bar in bars] == ["CPU:0", "CPU:1", "CPU:2", "CPU:3"]
-    rows = {
-        part: [
-            (block.title, row)
-            for block, row in zip(picture.blocks, bars[0].y, strict=True)
-            if block.part == part
-        ]
-        for part in ("forward", "gradient")
-    }
-    assert rows["forward"] == rows["gradient"], "a gradient is beside its layer"
-    assert len({*bars[0].y}) == len(picture.blocks) - len(rows["gradient"])
-    assert "<b>dense</b> on CPU:2" in " ".join(bars[2].hovertext)
-    assert len(chart.layout.shapes) == len(picture.moves)
 
 
 def test_the_interval_shows_the_ratio_and_no_difference() -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from strategy_profiles.analysis.cores import cores
 from strategy_profiles.analysis.findings import findings, gather_facts
 from strategy_profiles.analysis.links import links
 from strategy_profiles.analysis.memory import memory_use
-from strategy_profiles.analysis.model_graph.picture import model_picture
 from strategy_profiles.analysis.overlap import overlaps
 from strategy_profiles.analysis.parameter_server import parameter_serving
 from strategy_profiles.analysis.placement import placement
@@ -145,7 +145,13 @@ def _pages(run: Path, _sound: Path) -> None:
     for segment in profile.segments:
         for of_segment in (_findings, cores, parameter_serving, links):
             _ask(of_segment, profile, segment)
-        for of_number in (collective_calls, overlaps, sends, placement, model_picture):
+        for of_number in (
+            collective_calls,
+            overlaps,
+            sends,
+            placement,
+            *chain(*asked("OF_A_SEGMENT")),
+        ):
             _ask(of_number, profile, segment.segment)
     if len(profile.segments) > 1:
         _ask(placement_change, profile, *[item.segment for item in profile.segments[:2]])

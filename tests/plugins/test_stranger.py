@@ -18,6 +18,7 @@ import strategy_profiles
 from strategy_core.planning import strategy_catalog
 from strategy_profiles.registered import every_entry, registered
 from tests import lab_access
+from tests.app.looking import open_page, text_of
 from tests.server_process import server_process
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
@@ -244,6 +245,28 @@ def draw():
 TRIALS = Page("Trials", draw, place="Experiment")
 LAB = Page("Not the lab", lambda: st.write("replaced"))
 """
+
+
+SECTIONS = """
+import streamlit as st
+from strategy_app.added_sections import Section
+PLACED = Section("placement", lambda opened, segment: st.write(f"{opened.profile.name}, {segment}"))
+ELSEWHERE = Section("overview", lambda opened, segment: st.write("Not here"))
+"""
+
+
+def test_a_section_is_on_its_page_and_one_that_is_broken_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = Packages(tmp_path / "packages")
+    entries = "one = annex.sections:PLACED\ntwo = annex.sections:ELSEWHERE\n"
+    entries += "lost = annex.gone\n"
+    packages.add("annex", f"[strategy_lab.sections]\n{entries}", sections=SECTIONS)
+    monkeypatch.syspath_prepend(packages.folder)
+    write_run(tmp_path / "placed-run", steps=20, windows=1)
+    shown = text_of(open_page("placement", tmp_path, run="placed-run"))
+    assert "placed-run, 0" in shown
+    assert "Not here" not in shown
 
 
 @pytest.mark.run

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from strategy_app.added_sections import show_added
 from strategy_app.screen.answer import answer_of, show_beginning, show_parts
-from strategy_app.widgets.model_graph import show_model_graph
 from strategy_app.widgets.op_table import show_op_table
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.segments import pick_segment
@@ -18,7 +18,7 @@ def page() -> None:
     answer = answer_of(opened, placement, segment.segment)
     show_beginning(answer)
     if answer.sentence:
-        show_model_graph(opened, segment.segment)
+        show_added("placement", opened, segment.segment)
     show_parts(answer.parts, is_whole=not answer.sentence)
     if answer.sentence:
         show_op_table(opened.profile, segment.segment)

@@ -18,8 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from strategy_profiles.analysis.breakdown import NO_OPS
-from strategy_profiles.analysis.model_graph.scopes import scoped
 from strategy_profiles.analysis.no_capture import LOST, capture_problems
+from strategy_profiles.analysis.scopes import scoped
 from strategy_profiles.analysis.steps import typical_steps
 from strategy_profiles.capture.bandwidth import bandwidth, bus_factor
 from strategy_profiles.capture.grouping import groups_by

@@ -13,7 +13,7 @@ from typing import Any
 
 from strategy_core.private_tf import autograph_files
 from strategy_core.runtime.library_files import is_program_file
-from strategy_profiles.analysis.model_graph.scopes import Scoped, scoped
+from strategy_profiles.analysis.scopes import Scoped, scoped
 from strategy_profiles.capture.graph import Node
 
 MOST_OPS = 200

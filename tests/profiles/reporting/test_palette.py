@@ -29,6 +29,7 @@ from strategy_profiles.reporting.palette import (
     replica_colour,
 )
 from strategy_profiles.tables.schema import CATEGORIES
+from tests.plugins.leaves import asked
 
 GRAPHICS, TEXT = 3.0, 4.5
 """Least contrast to their ground, of graphics and of text (WCAG 2.2, 1.4.11 and 1.4.3)."""
@@ -77,11 +78,11 @@ DRAWS = {
     "lines": {"devices"},
     "memory": {"devices"},
     "mesh": {"replicas"},
-    "model_graph": {"devices"},
     "runs": {"runs", "sides"},
     "steps": set(),
     "waiting": {"phases", "replicas"},
 }
+OF_LEAVES = {path: drawn for colours in asked("COLOURS") for path, drawn in colours.items()}
 OWN_COLOURS = {"matrix": {"#CFE3F3", "#0B3C6F"}}
 """A scale from few to many bytes."""
 HEX = re.compile("#[0-9A-Fa-f]{6}")
@@ -143,12 +144,16 @@ def test_every_phase_has_a_colour() -> None:
     assert set(CATEGORIES) <= set(PHASE_COLOURS)
 
 
-@pytest.mark.parametrize("path", sorted(CHARTS.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [*sorted(CHARTS.glob("*.py")), *OF_LEAVES],
+    ids=lambda path: f"{path.parent.name}-{path.stem}",
+)
 def test_a_chart_takes_only_the_colours_of_what_it_draws(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     taken = {family for family, owners in FAMILIES.items() if names & owners}
-    assert taken <= DRAWS.get(path.stem, set())
+    assert taken <= OF_LEAVES.get(path, DRAWS.get(path.stem, set()))
     literals = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     own = {each for each in literals if isinstance(each, str) and HEX.fullmatch(each)}
     assert own <= OWN_COLOURS.get(path.stem, set())

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from strategy_profiles.analysis.model_graph.scopes import layer_of, models, scoped
+from strategy_profiles.analysis.scopes import layer_of, models, scoped
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.run.loop_scope import loop_in, plain
 from strategy_profiles.run.tensorflow_names import type_as_written

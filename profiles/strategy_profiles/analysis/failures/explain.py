@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 
 from strategy_profiles.analysis.failures.entry import Known
-from strategy_profiles.analysis.model_graph.scopes import scoped
+from strategy_profiles.analysis.scopes import scoped
 from strategy_profiles.run.events import Failed
 
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")

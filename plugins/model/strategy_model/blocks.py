@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from strategy_profiles.analysis.model_graph.model import Part
-from strategy_profiles.analysis.model_graph.read import GraphNodes
-from strategy_profiles.analysis.model_graph.scopes import Scoped, layer_of, models, scoped
+from strategy_model.model import Part
+from strategy_model.read import GraphNodes
+from strategy_profiles.analysis.scopes import Scoped, layer_of, models, scoped
 from strategy_profiles.capture.graph import RECEIVES, SENDS, category
 
 Key = tuple[Part, str]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from strategy_profiles.analysis.model_graph.fold import block_title, fold
-from strategy_profiles.analysis.model_graph.model import Block, ModelPicture, Move, Part, Share
+from strategy_model.fold import block_title, fold
+from strategy_model.model import Block, ModelPicture, Move, Part, Share
 from strategy_profiles.reporting.device_names import in_order
 from strategy_profiles.tables.columns import of_segment
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from strategy_profiles.analysis.model_graph.blocks import (
+from strategy_model.blocks import (
     ENDS,
     Key,
     NodeBlocks,
     find_blocks,
     most_common_scope,
 )
-from strategy_profiles.analysis.model_graph.fold import block_title, fold
-from strategy_profiles.analysis.model_graph.model import (
+from strategy_model.fold import block_title, fold
+from strategy_model.model import (
     PARTS,
     Block,
     ModelPicture,
@@ -29,9 +29,9 @@ from strategy_profiles.analysis.model_graph.model import (
     Part,
     Share,
 )
-from strategy_profiles.analysis.model_graph.read import GraphNodes, graph_files, read_nodes
-from strategy_profiles.analysis.model_graph.scopes import plain_titles
-from strategy_profiles.analysis.model_graph.served import served_picture
+from strategy_model.read import GraphNodes, graph_files, read_nodes
+from strategy_model.served import served_picture
+from strategy_profiles.analysis.scopes import plain_titles
 from strategy_profiles.analysis.sends import Send, sends
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import strategy_profiles
-from strategy_app.widgets import model_graph
-from strategy_profiles.analysis.model_graph.model import ModelPicture
-from strategy_profiles.analysis.model_graph.picture import model_picture
+from strategy_model import on_devices
+from strategy_model.model import ModelPicture
+from strategy_model.picture import model_picture
 from tests.app.looking import open_page
 
 CAPTURED = Path(__file__).parents[2] / "data/captured_step"
@@ -33,7 +33,7 @@ def test_each_of_sixteen_devices_looks_different(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(CAPTURED, tmp_path / "captured")
-    monkeypatch.setattr(model_graph, "model_picture", of_many)
+    monkeypatch.setattr(on_devices, "model_picture", of_many)
     page = open_page("placement", tmp_path, run="captured")
     written = "".join(item.proto.body for item in page.get("html"))
     looks = re.findall(r'<i style="([^"]+)"></i>', written)

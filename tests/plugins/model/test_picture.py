@@ -12,17 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import strategy_profiles
-from strategy_profiles.analysis.model_graph.blocks import find_blocks
-from strategy_profiles.analysis.model_graph.fold import MOST_BLOCKS, block_title, fold
-from strategy_profiles.analysis.model_graph.model import ModelPicture
-from strategy_profiles.analysis.model_graph.picture import model_picture
-from strategy_profiles.analysis.model_graph.read import GraphNodes
-from strategy_profiles.analysis.model_graph.scopes import (
-    layer_of,
-    models,
-    plain_titles,
-    scoped,
-)
+from strategy_model.blocks import find_blocks
+from strategy_model.fold import MOST_BLOCKS, block_title, fold
+from strategy_model.model import ModelPicture
+from strategy_model.picture import model_picture
+from strategy_model.read import GraphNodes
 
 DATA = Path(__file__).parents[2] / "data"
 LAYERS = [
@@ -168,43 +162,6 @@ def test_parameter_servers_hold_layers_and_serve_them() -> None:
     assert picture.no_time is not None
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "is_gradient"),
-    [
-        ("replica_1/model/dense/MatMul", ("model", "dense", "MatMul"), False),
-        ("gradient_tape/replica_1/model/dense/MatMul", ("model", "dense", "MatMul"), True),
-        ("StatefulPartitionedCall_2/adam/update_1/Mul", ("adam", "update_1", "Mul"), False),
-        ("ConstantFolding/gradient_tape/model/a/b", ("model", "a", "b"), True),
-        ("replica_0/core_1/adam/Sub", ("adam", "Sub"), False),
-        ("AddN_3", ("AddN_3",), False),
-    ],
-)
-def test_scopes_that_are_no_layers_are_removed(
-    name: str, path: tuple[str, ...], is_gradient: bool
-) -> None:
-    assert scoped(name).path == path
-    assert scoped(name).is_gradient is is_gradient
-
-
-def test_a_model_inside_a_model_has_the_layers() -> None:
-    names = [scoped(f"model/backbone/layer_{n}/MatMul") for n in range(9)]
-    names += [scoped("model/head/MatMul"), scoped("gradient_tape/model/backbone/layer_1/MatMul")]
-    of_models = models(names)
-    assert of_models == {("model", "backbone")}
-    assert layer_of(names[3], of_models) == "layer_3"
-
-
-def test_scopes_get_the_names_of_their_variables_if_those_stay_distinct() -> None:
-    assert plain_titles(["conv_1", "conv_1_2"], ["conv", "conv_1"]) == {
-        "conv_1": "conv",
-        "conv_1_2": "conv_1",
-    }
-    assert plain_titles(["dense", "dense_1"], ["dense", "dense_1"]) == {
-        "dense": "dense",
-        "dense_1": "dense_1",
-    }
-
-
 class TestFold:
     def test_few_layers_stay_as_they_are(self) -> None:
         assert fold(LAYERS) == [[layer] for layer in LAYERS]
@@ -225,7 +182,7 @@ class TestFold:
 
 def test_an_unfolded_block_is_drawn_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     run = strategy_profiles.load(DATA / "captured_step")
-    monkeypatch.setattr("strategy_profiles.analysis.model_graph.picture.fold", _in_pairs)
+    monkeypatch.setattr("strategy_model.picture.fold", _in_pairs)
     folded = model_picture(run, 0)
     first, second = (block for block in folded.blocks if block.part == "forward")
     assert first.layers == tuple(LAYERS[:6])

@@ -14,7 +14,7 @@ from typing import Literal
 import plotly.graph_objects as go
 
 from strategy_app.charts.base import CLEAR, alpha, figure, label
-from strategy_profiles.analysis.model_graph.model import Block, ModelPicture, Move, Share
+from strategy_model.model import Block, ModelPicture, Move, Share
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import GREY, device_colour
 

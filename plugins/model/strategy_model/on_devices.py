@@ -8,13 +8,13 @@ from functools import partial
 
 import streamlit as st
 
-from strategy_app.charts.model_graph import MOST_ARROWS, Sizing, model_graph
 from strategy_app.components.chart import Click
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.text import as_markdown
-from strategy_profiles.analysis.model_graph.model import ModelPicture
-from strategy_profiles.analysis.model_graph.picture import model_picture
+from strategy_model.chart import MOST_ARROWS, Sizing, model_graph
+from strategy_model.model import ModelPicture
+from strategy_model.picture import model_picture
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.palette import DEVICE_COLOURS, GREY, device_colour

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct
 
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.reporting.device_names import counting_order
-from strategy_profiles.tables.columns import Ints, ints, of_segment
+from strategy_profiles.tables.columns import (
+    Floats,
+    Ints,
+    codes,
+    distinct,
+    first_of_each,
+    floats,
+    ints,
+    of_segment,
+    texts,
+)
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -42,34 +50,39 @@ def sends(profile: Profile, segment: int) -> tuple[Send, ...]:
         return ()
     captured = (rows, of_segment(profile.table("replica_steps"), segment))
     num_steps = max(len(np.unique(ints(table, "step"))) for table in captured)
-    all_sends = [
-        Send(
-            tensor=row["tensor"] or "",
-            send_device=row["send_device"] or "",
-            recv_device=row["recv_device"] or "",
-            per_step=row["count_all"] / num_steps,
-            bytes=row["bytes_mean"],
-            duration_ms=row["duration_ms_mean"],
-            source=row["source_first"],
-            bytes_source=row["bytes_source_first"],
-        )
-        for row in _by_way(rows, typical_captured_steps(profile, segment))
-    ]
+    number = np.zeros(rows.num_rows, np.int64)
+    for name in _WAY:
+        places, names = codes(rows, name)
+        number = number * len(names) + places
+    way = distinct(number)[1]
+    of_each = rows.take(first_of_each(number))
+    is_typical = np.isin(ints(rows, "step"), typical_captured_steps(profile, segment))
+    durations_ms = np.where(is_typical, floats(rows, "duration_ms"), np.nan)
+    all_sends = map(
+        Send,
+        *([text or "" for text in texts(of_each, name)] for name in _WAY),
+        (np.bincount(way) / num_steps).tolist(),
+        _means(way, floats(rows, "bytes")),
+        _means(way, durations_ms),
+        *(_first_known(way, texts(rows, name)) for name in ("source", "bytes_source")),
+    )
     return tuple(sorted(all_sends, key=_by_traffic))
 
 
-def _by_way(rows: pa.Table, typical: Ints) -> list[dict[str, Any]]:
-    """The sums of the rows by tensor and devices; the duration is that of the typical steps."""
-    of_typical = pc.is_in(rows["step"], pa.array(typical, rows.schema.field("step").type))
-    columns = {name: rows[name].cast(pa.string()) for name in (*_WAY, "source", "bytes_source")}
-    columns["bytes"] = rows["bytes"]
-    columns["duration_ms"] = pc.if_else(of_typical, rows["duration_ms"], None)
-    sums = [([], "count_all"), ("bytes", "mean"), ("duration_ms", "mean")]
-    first = [(name, "first") for name in ("source", "bytes_source")]
-    # Without threads: `first` needs the order of the rows.
-    grouped = pa.table(columns).group_by(_WAY, use_threads=False)
-    by_way: list[dict[str, Any]] = grouped.aggregate([*sums, *first]).to_pylist()
-    return by_way
+def _means(way: Ints, values: Floats) -> list[float | None]:
+    """The mean of the known values of each way, None without any."""
+    known, num_ways = np.isfinite(values), int(way.max()) + 1
+    counts = np.bincount(way[known], minlength=num_ways).tolist()
+    sums = np.bincount(way[known], values[known], num_ways).tolist()
+    return [total / count if count else None for total, count in zip(sums, counts, strict=True)]
+
+
+def _first_known(way: Ints, values: list[str | None]) -> list[str | None]:
+    first: dict[int, str] = {}
+    for each, value in zip(way.tolist(), values, strict=True):
+        if value is not None:
+            first.setdefault(each, value)
+    return [first.get(each) for each in range(int(way.max()) + 1)]
 
 
 def _by_traffic(send: Send) -> tuple[object, ...]:

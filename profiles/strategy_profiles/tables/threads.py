@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -20,6 +19,8 @@ def in_threads(work: Callable[[_In], _Out], given: Sequence[_In]) -> list[_Out]:
     threads = min(os.cpu_count() or 1, _MOST_THREADS, len(given))
     if threads < 2:
         return list(map(work, given))
+    from concurrent.futures import ThreadPoolExecutor
+
     _import_pandas()
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, given))
@@ -28,6 +29,8 @@ def in_threads(work: Callable[[_In], _Out], given: Sequence[_In]) -> list[_Out]:
 @contextmanager
 def meanwhile(work: Callable[[], object]) -> Iterator[None]:
     """Do `work` in a thread of its own during a block, and discard its result or its error."""
+    from concurrent.futures import ThreadPoolExecutor
+
     _import_pandas()
     with ThreadPoolExecutor(1) as pool:
         pool.submit(work)

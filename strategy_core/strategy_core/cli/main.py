@@ -49,13 +49,21 @@ class Verb(Protocol):
     def run(self, args: argparse.Namespace) -> int: ...
 
 
-class _NoPandas:
-    """Finds modules before all others do, and says that there is no pandas."""
+class _NotNeeded:
+    """Finds modules before all others do, and says that these are not there.
+
+    PyArrow imports pandas for its first array, and the clients of clouds with its Parquet reader:
+    where they are installed, and it works without.
+    """
+
+    _NAMES = frozenset(
+        ("pandas", "pyarrow._azurefs", "pyarrow._gcsfs", "pyarrow._hdfs", "pyarrow._s3fs")
+    )
 
     @staticmethod
     def find_spec(name: str, _path: object, _target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("This command runs without pandas", name=name)
+        if name in _NotNeeded._NAMES:
+            raise ModuleNotFoundError(f"This command runs without {name}", name=name)
 
 
 def entry_point() -> NoReturn:
@@ -68,8 +76,7 @@ def entry_point() -> NoReturn:
 
 def _start_quickly() -> None:
     """Leave out what a short run's answer does not need and would take half of its time."""
-    # PyArrow imports pandas for its first array, where it is installed.
-    sys.meta_path.insert(0, _NoPandas)
+    sys.meta_path.insert(0, _NotNeeded)
     # What is imported stays: there is nothing to collect, neither meanwhile nor as Python ends.
     gc.set_threshold(200_000)
     atexit.register(gc.freeze)

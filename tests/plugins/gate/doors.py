@@ -37,8 +37,8 @@ WRITING = (
 )
 IMPORTED = {"baseline": "", "gate": ""}
 RUNNING = {
-    "baseline a -o c.json": "numpy pyarrow",
-    "gate b --baseline baseline.json --only exact": "numpy pyarrow rich",
+    "baseline a -o c.json": "numpy pyarrow pyarrow.dataset",
+    "gate b --baseline baseline.json --only exact": "numpy pyarrow pyarrow.dataset rich",
 }
 
 

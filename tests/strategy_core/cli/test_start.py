@@ -13,7 +13,10 @@ from tests.plugins.leaves import asked, files_of_leaves
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 
-LARGE = "duckdb jinja2 keras numpy pandas plotly pyarrow pydantic rich streamlit tensorflow yaml"
+LARGE = (
+    "duckdb jinja2 keras numpy pandas plotly pyarrow pyarrow.dataset pydantic rich streamlit "
+    "tensorflow yaml"
+)
 IMPORTED = {
     "attach": "numpy pydantic yaml",
     "change": "numpy pyarrow pydantic yaml",

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
@@ -14,7 +15,7 @@ from strategy_profiles.analysis.scopes import layer_of, models, scoped
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.run.loop_scope import loop_in, plain
 from strategy_profiles.run.tensorflow_names import type_as_written
-from strategy_profiles.tables.columns import of_segment, of_steps
+from strategy_profiles.tables.columns import codes, distinct, ints, of_segment, of_steps
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -53,14 +54,11 @@ def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     rows = rows.filter(is_own)
     if not rows.num_rows:
         return ()
-    rows = rows.set_column(0, "name", rows["name"].cast(pa.string())).select([0, 4, 6])
-    grouped = (
-        pa.table({"name": rows[0], "op": rows[1].cast(pa.string()), "ns": rows[2]})
-        .group_by(["name", "op"])
-        .aggregate([("ns", "sum")])
-    )
-    names, ops = grouped["name"].to_pylist(), grouped["op"].to_pylist()
-    lengths = grouped["ns_sum"].to_pylist()
+    (name, all_names), (op, all_ops) = codes(rows, "name"), codes(rows, "op")
+    pairs, pair = distinct(name * len(all_ops) + op)
+    names = [all_names[each] for each in (pairs // len(all_ops)).tolist()]
+    ops = [all_ops[each] for each in (pairs % len(all_ops)).tolist()]
+    lengths = np.bincount(pair, ints(rows, "duration_ns")).tolist()
     paths = [scoped(name) for name in names]
     of_models = models(paths)
     line_of = lines_of_ops(profile, segment)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from strategy_core.tracing.batch_sizes import BatchSizes
+from strategy_core.tracing.fit import BatchSizes
 
 
 class Adapter:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
-from strategy_app.forms.gpu_cards import states_of_cards
 from strategy_app.widgets.text import as_markdown
 from strategy_core.planning import strategy_catalog
 from strategy_core.planning.device_plan import EMULATED_CORES
 from strategy_core.planning.inventory import Inventory
+from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import MAX_DEVICES, parse_devices
 
+_CARDS_WITHIN_S = 3.0
 DEFAULT_CPUS = 4
 DEFAULT_GPU_MEMORY_MB = 2048
 
@@ -153,3 +156,23 @@ def _requested(spec: Mapping[str, Any]) -> tuple[str | None, int | None]:
     except SpecError:
         return None, None
     return (request.kind if request.kind in ("cpu", "gpu") else None), request.count
+
+
+@st.cache_data(ttl=15, show_spinner=False)
+def states_of_cards() -> tuple[str, ...]:
+    """Return the state of each card in words; none if they are not known in a few seconds.
+
+    NVIDIA's library is asked in a child process: it may hang.
+    """
+    try:
+        done = subprocess.run(
+            module_command("strategy_core.runtime.nvml"),
+            env=with_own_code(os.environ),
+            capture_output=True,
+            text=True,
+            timeout=_CARDS_WITHIN_S,
+            check=True,
+        )
+        return tuple(done.stdout.splitlines())
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return ()

@@ -33,7 +33,6 @@ from strategy_app.server.no_delay import send_at_once
 from strategy_app.server.open_files import allow_many_open_files
 from strategy_app.server.own_configuration import OwnConfiguration
 from strategy_app.server.preload import preload_soon
-from strategy_app.server.proxies import trust_no_proxy
 from strategy_app.server.routes import build_routes
 from strategy_app.server.theme import theme_options
 from strategy_core.processes.running_labs import registered
@@ -45,6 +44,15 @@ SWITCH_S = 0.0005
 
 A page requests 60 files before it shows anything, while `shell.read_ahead` reads its run. With
 Python's 5 ms, a long run delayed the page's connection by half a second.
+"""
+TRUSTED_PROXIES = "FORWARDED_ALLOW_IPS"
+"""uvicorn's list of addresses whose headers it believes; by default those of this machine.
+
+uvicorn replaces a connection's address by that of `X-Forwarded-For` if the connection comes from
+one of them: there it expects a proxy. But every user of this machine connects from there, and the
+gate asks the kernel for the owner of that address (`strategy_app.access.peer`). So another user
+with the lab's cookie could name one of the owner's connections. Streamlit starts uvicorn and passes
+no option for this, so uvicorn's environment variable is the only way to set it.
 """
 
 
@@ -189,7 +197,7 @@ def serve(
         opening.start()
     # One that ends with its program is not for others.
     known = None if beside else registered(runs, addresses(access)[0])
-    trust_no_proxy(os.environ)
+    os.environ[TRUSTED_PROXIES] = ""
     allow_many_open_files()
     log_as_one_line()
     _stop_with_terminal()

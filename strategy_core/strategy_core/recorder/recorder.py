@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
+import psutil
+import tensorflow as tf
+
 from strategy_core.cluster.telemetry.clock import ClusterClock
 from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.processes.resource_use import ResourceSampler, RunProcess
-from strategy_core.recorder import memory
 from strategy_core.recorder.context_tracer import trace_contexts
 from strategy_core.recorder.graph_trace import GraphTrace, Variables
 from strategy_core.recorder.stack_sampler import StackSampler
@@ -29,6 +31,7 @@ from strategy_profiles.run.events import (
     Failed,
     Finished,
     FinishedStatus,
+    MemorySampled,
     Note,
     SegmentOpened,
     WorkerStarted,
@@ -436,7 +439,7 @@ class Recorder:
         self._sample_due_ns = step.begin_ns + SAMPLE_EVERY_NS
         if jumped := self._wall_clock.look(step.step):
             self.write(jumped)
-        self._write_all(memory.sample(self._segment.replica_devices, step.step))
+        self._write_all(_memory_of(self._segment.replica_devices, step.step))
         self._write_all(self._sample_resources())
         self._write_all(self._clock_events())
 
@@ -459,3 +462,22 @@ class Recorder:
     def _write_all(self, events: Iterable[Event]) -> None:
         for event in events:
             self.write(event)
+
+
+def _memory_of(devices: Iterable[str], step: int) -> list[MemorySampled]:
+    """Memory in use: a sample per GPU or TPU by its counters; without any, one of this process.
+
+    Virtual CPU devices share one process and have no memory counters of their own.
+    """
+    samples = []
+    for device in devices:
+        kind, _, number = device.rpartition("/device:")[2].partition(":")
+        if kind in ("GPU", "TPU"):
+            info = tf.config.experimental.get_memory_info(f"{kind}:{number}")
+            samples.append(
+                MemorySampled(device, step, info["current"], info["peak"], "tensorflow-allocator")
+            )
+    if samples:
+        return samples
+    resident = psutil.Process().memory_info().rss
+    return [MemorySampled("host", step, resident, None, "process-resident")]

@@ -17,10 +17,10 @@ from strategy_profiles.analysis.compare.comparison import (
     Comparison,
     TimedRun,
     compare_sides,
+    neighbours,
 )
 from strategy_profiles.analysis.compare.machine import Machine, different_machines
 from strategy_profiles.analysis.compare.metrics import METRICS, changed_metric
-from strategy_profiles.analysis.compare.pairs import neighbours
 from strategy_profiles.analysis.compare.repetitions import (
     difference_found,
     runs_assumed,

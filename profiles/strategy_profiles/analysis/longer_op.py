@@ -6,14 +6,16 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from strategy_profiles.analysis.account.op_time import lines_of_ops
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.run.tensorflow_names import type_as_written
-from strategy_profiles.tables.columns import of_segment, of_steps
+from strategy_profiles.tables.columns import codes, distinct, ints, of_segment, of_steps
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -40,32 +42,24 @@ def longer_op(
     steps = typical_captured_steps(profile, segment)
     columns = ("segment", "step", "replica", "name", "op", "category", "duration_ns")
     rows = of_segment(of_steps(profile.columns("spans", columns), set(steps.tolist())), segment)
-    rows = rows.filter(pc.equal(rows["category"].cast(pa.string()), "compute"))
-    by_name = pa.table(
-        {
-            "replica": rows["replica"],
-            "name": rows["name"].cast(pa.string()),
-            "op": rows["op"].cast(pa.string()),
-            "ns": rows["duration_ns"],
-        }
-    )
-    grouped = by_name.group_by(["replica", "name", "op"]).aggregate(
-        [("ns", "sum"), ("ns", "count")]
-    )
+    replicas = pa.array([replica, *others], rows.schema.field("replica").type)
+    is_own = pc.equal(rows["category"].cast(pa.string()), "compute")
+    rows = rows.filter(pc.and_(is_own, pc.is_in(rows["replica"], replicas)))
+    (name, names), (op, ops) = codes(rows, "name"), codes(rows, "op")
+    pairs, pair = distinct(name * len(ops) + op)
+    length_ms, is_late = ints(rows, "duration_ns") / 1e6, ints(rows, "replica") == replica
+    share = np.where(is_late, 1.0, -1.0 / len(others)) / max(1, steps.size)
+    longer_ms = np.bincount(pair, share * length_ms)
+    counts = [
+        np.bincount(pair, np.where(of_late, np.abs(share), 0.0), len(pairs))
+        for of_late in (is_late, ~is_late)
+    ]
     line_of = lines_of_ops(profile, segment)
-    of_place: dict[tuple[str, str | None], list[float]] = defaultdict(lambda: [0.0] * 4)
-    for row in grouped.to_pylist():
-        if row["replica"] != replica and row["replica"] not in others:
-            continue
-        share = 1.0 if row["replica"] == replica else 1.0 / len(others)
-        sums = of_place[type_as_written(row["op"] or ""), line_of.get(row["name"])]
-        first = 0 if row["replica"] == replica else 2
-        sums[first] += share * row["ns_sum"]
-        sums[first + 1] += share * row["ns_count"]
-    if not of_place or not steps.size:
+    of_place: dict[tuple[str, str | None], NDArray[np.float64]] = defaultdict(lambda: np.zeros(3))
+    for each, sums in zip(pairs.tolist(), np.stack([longer_ms, *counts], axis=1), strict=True):
+        kind = type_as_written(ops[each % len(ops)] or "")
+        of_place[kind, line_of.get(names[each // len(ops)] or "")] += sums
+    if not of_place:
         return None
-    (op, line), sums = max(of_place.items(), key=lambda item: item[1][0] - item[1][2])
-    longer_ms = (sums[0] - sums[2]) / 1e6 / steps.size
-    if longer_ms <= 0:
-        return None
-    return LongerOp(op, line, longer_ms, sums[1] / steps.size, sums[3] / steps.size)
+    (kind, line), sums = max(of_place.items(), key=lambda item: float(item[1][0]))
+    return LongerOp(kind, line, *map(float, sums)) if sums[0] > 0 else None

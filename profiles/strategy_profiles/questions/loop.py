@@ -16,6 +16,7 @@ from strategy_profiles.analysis.account.kinds import KINDS
 from strategy_profiles.analysis.account.regions import Line, regions_of
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.account.source_lines import LoopLine, loop_lines
+from strategy_profiles.analysis.advice.rules.input_bound import line_of_input
 from strategy_profiles.analysis.steps import longest_captured_step
 from strategy_profiles.answers.answer import (
     Answer,
@@ -50,7 +51,8 @@ _PROGRAM = (
 _LINES = (
     "Time of the loop and of its first step by line of the program, per step, from samples of the "
     "thread that trains. A step's time is at the line that calls it, that of its ops at the lines "
-    "that made them, as far as captured steps tell."
+    "that made them, and the wait for a batch at that of the limiting stage, as far as captured "
+    "steps tell."
 )
 
 
@@ -66,7 +68,7 @@ def loop(profile: Profile, facts: Facts) -> Answer:
 
 
 def _code(profile: Profile, facts: Facts) -> tuple[Part, ...]:
-    lines = loop_lines(profile, facts.segment.segment)
+    lines = loop_lines(profile, facts.segment.segment, line_of_input(facts))
     step = longest_captured_step(profile, facts.segment.segment)
     calls = _lines_that_call_steps(profile, facts.segment.segment) if step is not None else ()
 

@@ -29,6 +29,7 @@ ANSWERED_WITHIN_S = 1.0
 def lecture(open_page: Open, server: Server) -> Iterator[Page]:
     """The projector's page with an open room, at the first question."""
     page = open_page(server.address("lecture"), viewport=PROJECTOR)
+    wait_until_drawn(page)
     state = page.request.get(server.address("api/lecture")).json()
     while state["scene"] or state["is_revealed"]:
         state = page.request.post(server.address("api/lecture/back")).json()

@@ -30,6 +30,8 @@ from strategy_profiles.analysis.input_share import InputShare
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.analysis.longer_op import LongerOp, longer_op
 from strategy_profiles.analysis.placed import CopiedVariables, Placed, PlacedVariable
+from strategy_profiles.answers.answer import Code
+from strategy_profiles.questions.loop import loop
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import SourceLine
 from strategy_profiles.run.events import EXIT_CODE
@@ -670,6 +672,30 @@ def test_the_stage_of_the_input_that_limits_is_named(tmp_path: Path) -> None:
     finding = findings_of_run(tmp_path / "run", **options)["input-bound"]
     assert "The limiting stage is the function of map(), Prefetch > Rebatch" in finding.sentence
     assert "12.0 ms for each element in captured steps (mean)" in finding.sentence
+
+
+def test_the_line_of_the_stage_that_limits_has_the_time_that_steps_wait(tmp_path: Path) -> None:
+    """Not the line that waits; unless several lines may have made the stage."""
+    stage = "Iterator::Root::Prefetch::ParallelMapV2"
+    row = {"kind": "input-stage", "name": stage, "count": 1, "total_ms": 12.0, "held_ms": 9.0}
+    options = {"replicas": 2, "steps": 300, "input_ms": 10.0, "causes": [row]}
+    gaps = [(step, 9.0, stack_place("python", 30, "augment(batch)")) for step in range(19, 299, 20)]
+    profile = strategy_profiles.load(write_run(tmp_path / "run", gaps=gaps, **options))
+    facts = gather_facts(profile, profile.segments[0])
+    lines = [SourceLine("/home/me/train.py", number, "ds = ds.map(f)") for number in (9, 10)]
+    shares, sentences = [], []
+    for known in (lines[:1], lines):
+        own = replace(facts, lines=tuple(known))
+        (code,) = [part for part in loop(profile, own).parts if isinstance(part, Code)]
+        lit = {each.line: each.share for _, each_file in code.files for each in each_file}
+        shares.append(lit.get(9))
+        sentences += [item.sentence for item in findings(own) if item.key == "input-bound"]
+    assert shares[0] == pytest.approx(facts.account.share(facts.account.row("loop/steps/input")))
+    assert shares[1] is None
+    assert ["It is at train.py:9 (`ds = ds.map(f)`)." in each for each in sentences] == [
+        True,
+        False,
+    ]
 
 
 def test_ops_on_another_device_come_before_the_replica_that_they_make_late(tmp_path: Path) -> None:

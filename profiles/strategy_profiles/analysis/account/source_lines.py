@@ -11,11 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.account.account import account
 from strategy_profiles.analysis.account.regions import Line, Regions, regions_of, split
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.run.event_parts import SourceLine
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.columns import Bools
 
@@ -40,8 +42,13 @@ class LoopLine(Struct, frozen=True):
     """Of the loop."""
 
 
-def loop_lines(profile: Profile, segment: int) -> tuple[LoopLine, ...]:
+def loop_lines(
+    profile: Profile, segment: int, input_line: SourceLine | None = None
+) -> tuple[LoopLine, ...]:
     """Return the lines with most of a segment's loop, and those around them, in their order.
+
+    Args:
+      input_line: the line that makes what the steps wait for: it has their waits for a batch.
 
     The files are ordered by the time of their lines. Empty if the training thread was not sampled.
     """
@@ -50,7 +57,11 @@ def loop_lines(profile: Profile, segment: int) -> tuple[LoopLine, ...]:
         return ()
     num_steps = step_times(profile, segment).count
     opened = next(each for each in profile.segments if each.segment == segment)
-    by_line = _ms_by_line(regions, account(profile, opened).children("loop/steps/compute"))
+    parts = account(profile, opened)
+    made = parts.children("loop/steps/compute")
+    if input_line is not None and (waits := parts.row("loop/steps/input")):
+        made = (*made, replace(waits, file=input_line.file, line=input_line.line))
+    by_line = _ms_by_line(regions, made)
     longest = sorted(by_line, key=lambda line: -by_line[line])[:MOST_LINES]
     lit = [line for line in longest if by_line[line] >= SMALLEST * regions.loop_ms]
     return tuple(
@@ -65,7 +76,7 @@ def loop_lines(profile: Profile, segment: int) -> tuple[LoopLine, ...]:
 
 
 def _ms_by_line(regions: Regions, ops: Sequence[Row]) -> dict[Line, float]:
-    """`ops` are rows of the steps: their time is taken from the line that calls most steps."""
+    """`ops` are parts of the steps: their time is taken from the line that calls most steps."""
     by_line: dict[Line, float] = defaultdict(float)
     of_steps = _sampled(regions, regions.is_step, regions.steps_ms)
     caller = max(of_steps, key=lambda line: of_steps[line], default=None)

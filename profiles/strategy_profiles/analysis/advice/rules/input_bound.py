@@ -5,7 +5,8 @@
 Compares the wait for the batch with the step: more than 15 %, from the host's clock on every step,
 else from captured steps. The replicas of one process take their batches from one pipeline, so the
 wait is that of the replica which waits longest. Names the stage of the input pipeline that is at
-work for at least half of the wait, prefetched or not, and the op that runs Python for most of that.
+work for at least half of the wait, prefetched or not, and the op that runs Python for most of that,
+with the line of the program that makes it if only one can.
 Without such a stage, a wait of less than 2 ms is the call of the iterator, not the input; less than
 20 ms, if stages were at work for a smaller part, or those by which tf.distribute hands batches to
 devices. Neither holds if a collective runs while the program asks for the batch: then workers wait
@@ -40,6 +41,7 @@ from strategy_profiles.analysis.input_stages import OF_DISTRIBUTE
 from strategy_profiles.analysis.late_replicas import who_waits
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import PYTHON_OF_INPUT, SHUFFLE, SourceLine
 
 KEY = "input-bound"
 ROWS = ("loop/steps/input", "loop/steps/wait")
@@ -88,6 +90,15 @@ _STAGES = {
 }
 """Name of a stage in a program and advice on it, by tf.data's name of the stage."""
 
+_LINES = {
+    "Generator": ("from_generator(",),
+    "Map": (".map(",),
+    "MapAndBatch": (".map(",),
+    "ParallelMap": (".map(",),
+    "Shuffle": (SHUFFLE,),
+    "Batch": (".batch(",),
+}
+"""What the line of a stage says."""
 _IN_PYTHON = (
     "Python computes under the GIL, one example at a time: a parallel map speeds the function up "
     "only if it sleeps or reads. Replace py_function or numpy_function with TensorFlow ops, or do "
@@ -98,13 +109,7 @@ _IN_PYTHON = (
 def find(facts: Facts) -> Iterator[Finding]:
     """From the host's own clock on every step; else from captured steps, where the program asks for
     its batch inside the step, where only the trace sees it."""
-    stages = facts.held_up.of_kind("input-stage")
-    stage = next((item for item in stages if item.name not in OF_DISTRIBUTE), None)
-    waited_ms = _waited_ms(facts)
-    if waited_ms is None:
-        waited_ms = facts.input.mean_ms or 0.0
-    if stage is not None and stage.held_ms < MOST_OF_WAIT * waited_ms:
-        stage = None  # it is not what the step waits for
+    stages, stage = facts.held_up.of_kind("input-stage"), _limiting_stage(facts)
     shortest_ms = 0.0
     if stage is None:
         shortest_ms = SHORTEST_BESIDE_STAGES_MS if stages else SHORTEST_MS
@@ -123,13 +128,33 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         f"{of_a_step(facts, waited, wall)} is spent waiting for the batch, which the program "
-        f"reads inside the step (as Keras fit does).{_limit(stage)}{_python(facts, stage)}",
+        f"reads inside the step (as Keras fit does).{_reason(facts, stage)}",
         _advice(facts, stage),
         per_step(facts, waited, wall),
         mean_ms=waited,
         stage=stage.name if stage else None,
         stage_ms=stage.each_ms if stage else None,
     )
+
+
+def _limiting_stage(facts: Facts) -> Cause | None:
+    """The stage that a step waits for; None if none is at work for most of the wait."""
+    stages = facts.held_up.of_kind("input-stage")
+    stage = next((item for item in stages if item.name not in OF_DISTRIBUTE), None)
+    waited_ms = _waited_ms(facts)
+    if waited_ms is None:
+        waited_ms = facts.input.mean_ms or 0.0
+    return stage if stage is not None and stage.held_ms >= MOST_OF_WAIT * waited_ms else None
+
+
+def line_of_input(facts: Facts) -> SourceLine | None:
+    """The line of the program that makes the limiting stage, or that runs Python in it; None if
+    there are several such lines, or none was recorded."""
+    stage = _limiting_stage(facts)
+    if stage is None:
+        return None
+    texts = PYTHON_OF_INPUT if _python_of(facts, stage) else _LINES.get(_kind(stage), ())
+    return facts.only_line(*texts)
 
 
 def _waited_ms(facts: Facts) -> float | None:
@@ -167,7 +192,7 @@ def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Fin
             f"{units.share(measured.share)} of the time of all {measured.num_steps:,}."
         )
         cost = per_step(facts, mean_ms, mean_ms / measured.share if measured.share else 0.0)
-    reason, advice = f"{_limit(stage)}{_python(facts, stage)}", _advice(facts, stage)
+    reason, advice = _reason(facts, stage), _advice(facts, stage)
     late = facts.stragglers.straggler
     if agrees and late is not None and late.late_ms >= MOST_OF_WAIT * (measured.mean_ms or 0.0):
         waits = who_waits(facts.stragglers)
@@ -201,6 +226,12 @@ def _limit(stage: Cause | None) -> str:
     return (
         f" The limiting stage is {named}{path}: {each} for each element in captured steps (mean)."
     )
+
+
+def _reason(facts: Facts, stage: Cause | None) -> str:
+    line = line_of_input(facts)
+    at = f" It is at {line.place} (`{line.text.strip()}`)." if line else ""
+    return f"{_limit(stage)}{_python(facts, stage)}{at}"
 
 
 def _python_of(facts: Facts, stage: Cause | None) -> Cause | None:

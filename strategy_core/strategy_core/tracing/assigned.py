@@ -20,6 +20,7 @@ from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.units import Unit
 
 _UPDATES = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
+_READS = ("ReadVariableOp", "ResourceGather")
 _ASSIGN = ("assign", "batch_scatter", "scatter", "_strided_slice_assign")
 """How the names of the methods begin that give a variable another value."""
 
@@ -82,6 +83,36 @@ def updates_in_graph(unit: Unit) -> bool:
     return bool(inside) and any(
         op.type.startswith(_UPDATES) and id(op.inputs[0]) in inside for op in graph.get_operations()
     )
+
+
+def updates_by_itself(unit: Unit) -> bool:
+    """Whether the graph that was traced last gives a floating-point variable a value that it
+    computes from the value before, as a step does whose gradients are written by hand.
+
+    A metric adds to what it holds without reading it, and a counter is no floating-point number.
+    """
+    graph: Any = unit.graph() if unit.graph is not None else None
+    return graph is not None and any(
+        op.type.startswith(_UPDATES)
+        and len(op.inputs) > 1
+        and op.inputs[-1].dtype.is_floating
+        and _is_read_for(op.inputs[0], op.inputs[1:])
+        for op in graph.get_operations()
+    )
+
+
+def _is_read_for(handle: Any, tensors: Iterable[Any]) -> bool:
+    """Whether an op that these tensors are computed from reads the variable."""
+    waiting, seen = list(tensors), set[int]()
+    while waiting:
+        op = waiting.pop().op
+        if id(op) in seen:
+            continue
+        seen.add(id(op))
+        if op.type.startswith(_READS) and op.inputs[0] is handle:
+            return True
+        waiting.extend(op.inputs)
+    return False
 
 
 def _copies(variable: Any) -> Iterable[Any]:

@@ -288,9 +288,14 @@ class Session:
         """After `schedule`, which returned a value, or raised."""
         self.this_thread.call = None
         self.open_calls.remove(call)
-        recording = self._recording
         if value is None:  # it raised
             return
+        if not call.unit.trains and call.unit.num_calls == 1:
+            from strategy_core.tracing.assigned import updates_by_itself
+
+            if updates_by_itself(call.unit):
+                self._begins_to_train(call)
+        recording = self._recording
         if not call.unit.trains or recording is None or not self._is_owner():
             self.num_elsewhere += call.unit.trains
             return
@@ -329,8 +334,10 @@ class Session:
             return
         self._note_variables(call.unit, tape)
         self._look_at_graph(call.unit, is_gradient=True)
-        if call.unit.trains:
-            return
+        if not call.unit.trains:
+            self._begins_to_train(call)
+
+    def _begins_to_train(self, call: Call) -> None:
         call.unit.trains = self.has_other_steps = True
         self.first_call(call.unit)
         if not self._skips(call.unit) and self._claim(call.caller.thread):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
+from strategy_profiles.analysis.graph_file import graph_file
 from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.capture.graph import read_graph_rows
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.run.replica_scope import replica_in
 from strategy_profiles.run.tensorflow_names import ARGUMENT, READ_VARIABLE
@@ -28,6 +30,14 @@ _OF_TRANSFERS = (
 )  # fmt: skip
 SCATTER_INTO_DENSE = ("UnsortedSegmentSum",)
 """The op by which TensorFlow turns `IndexedSlices` into a dense tensor."""
+MANY_ROWS = 0.5
+"""Of the variable: a sparse gradient with as many rows, some of them more than once, is no smaller
+than the variable to speak of."""
+NOT_BY_ELEMENT = (
+    *("ReadVariableOp", "_Arg", "Identity", "Const"),
+    *("MatMul", "BatchMatMul", "Conv", "Einsum"),
+)
+"""Beginnings of ops that take no time, or whose work a sparse gradient would not save."""
 
 
 class PlacedVariable(Struct, frozen=True):
@@ -64,6 +74,9 @@ class DenseGradient(Struct, frozen=True):
     share_of_variables: float = 0.0
     """Of the bytes of the device's large variables, the share of those of this size: the variable,
     and what the optimizer keeps for it."""
+    others_ms: float = 0.0
+    """Mean time per captured step of the other ops that compute a tensor of this size on the
+    device, element by element, such as those of a penalty on the variable."""
 
 
 class Placed(Struct, frozen=True):
@@ -104,7 +117,7 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
         dense_gradients=_dense(
             profile,
             segment.segment,
-            rows.filter(pa.array(is_large & _is_in(rows, "op", SCATTER_INTO_DENSE))),
+            rows.filter(pa.array(is_large & _is_in(rows, "kind", ("op",)))),
             variables,
         ),
     )
@@ -198,30 +211,55 @@ def _ms_of(
 def _dense(
     profile: Profile, segment: int, rows: pa.Table, variables: Sequence[PlacedVariable]
 ) -> tuple[DenseGradient, ...]:
-    """Only an output of exactly a variable's size on its device: other sums are the program's."""
+    """Only an output of exactly a variable's size on its device: other sums are the program's. And
+    only of a gradient with fewer than `MANY_ROWS`: else nothing is gained by keeping it sparse."""
     sizes, on_device = Counter[tuple[str, float]](), Counter[str]()
     for each in variables:
         sizes[each.device, each.bytes] += int(each.bytes)
         on_device[each.device] += int(each.bytes)
-    columns = texts(rows, "name"), texts(rows, "device"), floats(rows, "bytes").tolist()
-    gradients = [
-        (name or "", device or "", size)
-        for name, device, size in zip(*columns, strict=True)
+    names, devices, ops = (texts(rows, column) for column in ("name", "device", "op"))
+    columns = names, devices, ops, floats(rows, "bytes").tolist()
+    as_large = [
+        ((name or "", device or "", size), op or "")
+        for name, device, op, size in zip(*columns, strict=True)
         if (device or "", size) in sizes
     ]
-    lengths = _lengths_ms(profile, segment) if gradients else {}
+    gradients = [each for each, op in as_large if op in SCATTER_INTO_DENSE]
+    if not gradients:
+        return ()
+    num_bytes = _bytes_of_rows(profile, segment, {name for name, *_ in gradients})
+    gradients = [each for each in gradients if num_bytes.get(each[0], 0) < MANY_ROWS * each[2]]
+    lengths = _lengths_ms(profile, segment, {name for (name, *_), _ in as_large})
+    others_ms = defaultdict[tuple[str, float], float](float)
+    for (name, device, size), op in as_large:
+        if op not in SCATTER_INTO_DENSE and not op.startswith(NOT_BY_ELEMENT):
+            others_ms[device, size] += lengths.get((name, device), 0.0)
     every = [
-        DenseGradient(*each, lengths.get(each[:2]), sizes[each[1:]] / on_device[each[1]])
+        DenseGradient(
+            *each,
+            lengths.get(each[:2]),
+            sizes[each[1:]] / on_device[each[1]],
+            others_ms.get(each[1:], 0.0),
+        )
         for each in gradients
     ]
     return tuple(sorted(every, key=lambda each: (-each.bytes, each.device, each.op)))
 
 
-def _lengths_ms(profile: Profile, segment: int) -> dict[tuple[str, str], float]:
+def _bytes_of_rows(profile: Profile, segment: int, names: set[str]) -> dict[str, float]:
+    """Size of the rows that each of these ops adds up, where the graph has their shape."""
+    path = graph_file(profile, segment)
+    nodes = [] if path is None else read_graph_rows(path).to_pylist()
+    size_of = {node["name"]: node["bytes"] for node in nodes}
+    first = {node["name"]: (node["inputs"] or [""])[0] for node in nodes if node["name"] in names}
+    return {name: size for name, rows in first.items() if (size := size_of.get(rows))}
+
+
+def _lengths_ms(profile: Profile, segment: int, names: set[str]) -> dict[tuple[str, str], float]:
     """Mean time per settled captured step of each of these ops, by name and device."""
-    wanted = ("segment", "step", "op", "name", "device", "duration_ns")
+    wanted = ("segment", "step", "name", "device", "duration_ns")
     rows = of_segment(profile.columns("spans", wanted), segment)
-    rows = rows.filter(pa.array(is_one_of(rows, "op", SCATTER_INTO_DENSE)))
+    rows = rows.filter(pa.array(is_one_of(rows, "name", tuple(names))))
     steps = step_times(profile, segment)
     step = ints(rows, "step")
     counts = np.isin(step, steps.step[steps.settled])

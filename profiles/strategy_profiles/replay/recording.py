@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_profiles.analysis.causes import held_up
+from strategy_profiles.analysis.graph_file import graph_file
 from strategy_profiles.analysis.no_capture import LOST
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.capture.graph import RECEIVES, Graph, Node, read_graph
@@ -18,7 +19,6 @@ from strategy_profiles.errors import LabError, RunFolderError
 from strategy_profiles.replay.timed_replicas import Timed, timed_replicas
 from strategy_profiles.reporting import units
 from strategy_profiles.run.events import SegmentOpened, WindowCaptured
-from strategy_profiles.run.layout import WorkerFolder
 from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.columns import floats, ints, is_one_of, of_segment
 from strategy_profiles.tables.schema import TABLES
@@ -246,19 +246,12 @@ def _bounds(profile: Profile, segment: int) -> dict[int, tuple[int, int]]:
 
 def _graph(profile: Profile, opened: SegmentOpened) -> Graph:
     """Return the graph that the segment's captures were joined with."""
-    for source in profile.sources:
-        windows = [item for item in source.of_kind(WindowCaptured) if not item.error]
-        if not any(item.segment == opened.segment for item in windows):
-            continue
-        folder = WorkerFolder(
-            (profile.path / source.file).parent, source.worker or 0, source.generation or 0
-        )
-        path = folder.graph(opened.segment)
-        if path.exists():
-            try:
-                return read_graph(path, opened.replica_devices, opened.core_devices or ())
-            except RunFolderError as error:
-                raise ReplayError(f"A replay needs the graph of the step: {error}") from None
+    path = graph_file(profile, opened.segment)
+    if path is not None:
+        try:
+            return read_graph(path, opened.replica_devices, opened.core_devices or ())
+        except RunFolderError as error:
+            raise ReplayError(f"A replay needs the graph of the step: {error}") from None
     raise ReplayError(
         f"The graph of segment {opened.segment} is missing, which says what each op waits for",
         advice="Record the run again",

@@ -566,6 +566,20 @@ def test_a_dense_gradient_of_the_optimizer_costs_its_update_of_all_rows(
     assert whole.ms - cost.ms == pytest.approx(0.25 * compute_ms, rel=0.02)
 
 
+def test_a_dense_gradient_costs_what_else_is_computed_on_all_of_the_variable(
+    facts_with_illness: Callable[[str], Facts],
+) -> None:
+    facts = facts_with_illness("communication-exposed")
+    ops = (OpTime("AddN", "UnsortedSegmentSum", 0.1),)
+    gradient = DenseGradient("AddN/UnsortedSegmentSum", DEVICE, 2_560_000.0, 1.0, others_ms=5.0)
+    dense = replace(facts, ops=ops, placed=Placed(dense_gradients=(gradient,)))
+    found, compute_ms = advice_by_key(dense)["dense-gradient"], facts.breakdown.mean_ms("compute")
+    assert found.cost is not None
+    assert compute_ms is not None
+    assert found.cost.ms == pytest.approx(0.6 * compute_ms, rel=0.02)
+    assert "What else is computed on all of the variable takes" in found.sentence
+
+
 def test_the_all_reduce_of_a_sparse_gradient_is_no_cost_of_the_dense_one(
     facts_with_illness: Callable[[str], Facts],
 ) -> None:

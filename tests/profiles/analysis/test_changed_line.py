@@ -70,6 +70,12 @@ def test_a_call_on_one_line_is_changed_where_it_is(
         ("input-bound", ["ds = ds.batch(8)", "ds = ds.prefetch(2)"], AHEAD, {}),
         ("input-bound", [f"ds = ds.map(f){' ' * 120}"], PARALLEL, MAP),
         ("dispatch", ["pattern = re.compile('a')"], "steps_per_execution", {}),
+        (
+            "dispatch",
+            ["m.compile(optimizer=o, loss=l)", "m.train_on_batch(x, y)"],
+            "steps_per_execution",
+            {},
+        ),
         ("launch-bound", ["@tf.function", "@tf.function"], "", {}),
         ("launch-bound", ["train = strategy.run(step)"], "", {}),
         ("straggler", ["ds = ds.map(f)"], PARALLEL, MAP),

@@ -11,6 +11,8 @@ import pytest
 
 import strategy_profiles
 from strategy_profiles.analysis.placed import CopiedVariables, Placed, placed
+from strategy_profiles.capture.graph import Node, write_graph
+from strategy_profiles.run.layout import WorkerFolder
 from strategy_profiles.tables.schema import TABLES
 from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
@@ -76,6 +78,36 @@ def test_an_op_with_the_output_of_a_variables_size_makes_its_gradient_dense(
     assert (gradient.op, gradient.bytes) == ("clip/UnsortedSegmentSum", TABLE_BYTES)
     assert gradient.ms == pytest.approx(2.0)
     assert not placed.off_device.variables
+
+
+@pytest.mark.parametrize(("rows", "is_found"), [(0.1, True), (0.96, False), (None, True)])
+def test_a_gradient_of_most_rows_is_no_sparse_one(
+    run: Path, monkeypatch: pytest.MonkeyPatch, rows: float | None, is_found: bool
+) -> None:
+    size = None if rows is None else int(rows * TABLE_BYTES)
+    graph = WorkerFolder(run / "worker-0-0", 0, 0).graph(0)
+    scatter = dense(TABLE_BYTES)["name"]
+    nodes = [
+        Node(0, 0, "rows", "Reshape", CPU_0, (), bytes=size),
+        Node(1, 0, scatter, "UnsortedSegmentSum", CPU_0, ("rows",), bytes=TABLE_BYTES),
+    ]
+    before = graph.read_bytes() if graph.exists() else None
+    write_graph(nodes, graph)
+    try:
+        placed = placed_of(run, monkeypatch, variable(CPU_0), dense(TABLE_BYTES))
+    finally:
+        graph.unlink() if before is None else graph.write_bytes(before)
+    assert bool(placed.dense_gradients) == is_found
+
+
+def test_other_ops_on_all_of_the_variable_are_counted_except_those_that_a_step_needs(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {"kind": "op", "device": CPU_0, "bytes": TABLE_BYTES}
+    others = [{**made, "op": op, "name": f"penalty/{op}"} for op in ("Square", "Mul", "MatMul")]
+    placed = placed_of(run, monkeypatch, variable(CPU_0), dense(TABLE_BYTES), *others)
+    (gradient,) = placed.dense_gradients
+    assert gradient.others_ms == pytest.approx(2 * 2.0)
 
 
 @pytest.mark.parametrize("size", [None, 1000, TABLE_BYTES // 2])

@@ -111,6 +111,8 @@ def _steps_per_execution(facts: Facts, finding: Finding) -> ChangedLine | None:
     call = _keras_compile(facts.lines)
     if call is None or "steps_per_execution" not in finding.advice:
         return None
+    if _says(facts.lines, "train_on_batch("):
+        return None  # it does one step, whatever compile() says
     return call.with_argument(f"steps_per_execution={STEPS_PER_CALL}")
 
 

@@ -5,7 +5,9 @@
 Looks for an op that turns `IndexedSlices` into a dense tensor (`UnsortedSegmentSum`) whose output
 has exactly the size of a variable on the same device, 64 KiB or more. If an all-reduce of the step
 moves as many bytes or more, its share of the transfer is a part of the cost. So is the optimizer's
-share by bytes, if the op is the optimizer's: it then updates every row.
+share by bytes, if the op is the optimizer's: it then updates every row. Or, if they take longer,
+the other ops that compute a tensor of that size element by element, as those of a penalty. A
+gradient with half as many rows as the variable, or more, is not looked at.
 
 ## Why is this slow
 
@@ -41,9 +43,14 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not gradients:
         return
     largest = gradients[0]
+    it_ms, update_ms = _op_ms(facts, gradients), _update_ms(facts, largest)
+    others_ms = _others_ms(gradients, it_ms)
+    if (update_ms or 0.0) > (others_ms or 0.0):
+        others_ms = None  # what the optimizer computes is in both
     parts_ms = {
-        "It": _op_ms(facts, gradients),
-        "The optimizer, which then updates every row,": _update_ms(facts, largest),
+        "It": it_ms,
+        "The optimizer, which then updates every row,": None if others_ms else update_ms,
+        "What else is computed on all of the variable": others_ms,
         "The all-reduce of the result": _reduced_ms(facts, largest.bytes),
     }
     known = {what: ms for what, ms in parts_ms.items() if ms is not None}
@@ -80,6 +87,14 @@ def _op_ms(facts: Facts, gradients: Sequence[DenseGradient]) -> float | None:
 
 def _scatter(facts: Facts) -> OpTime | None:
     return next((time for time in facts.ops if time.op in SCATTER_INTO_DENSE), None)
+
+
+def _others_ms(gradients: Sequence[DenseGradient], it_ms: float | None) -> float | None:
+    """The other ops on tensors as large as the variables, relative to what the ops themselves
+    take; None if there are none."""
+    own_ms = sum(each.ms or 0.0 for each in gradients)
+    others_ms = sum({(each.device, each.bytes): each.others_ms for each in gradients}.values())
+    return it_ms * others_ms / own_ms if it_ms and own_ms and others_ms else None
 
 
 def _update_ms(facts: Facts, dense: DenseGradient) -> float | None:

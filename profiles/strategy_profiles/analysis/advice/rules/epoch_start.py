@@ -52,7 +52,11 @@ def find(facts: Facts) -> Iterator[Finding]:
             KEY,
             f"{when} the loop stalls while an iterator over the data is made or freed"
             f"{at_line(facts, row)}: {how_long(facts, row)}.",
-            _advice(main_line(facts, row).text or "", is_each_step=is_each_step),
+            _advice(
+                main_line(facts, row).text or "",
+                is_each_step=is_each_step,
+                validates=facts.account.row("loop/between/validation") is not None,
+            ),
             cost_of(facts, row),
             place=row.place,
         )
@@ -85,7 +89,7 @@ def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Findin
     )
 
 
-def _advice(text: str, *, is_each_step: bool) -> str:
+def _advice(text: str, *, is_each_step: bool, validates: bool) -> str:
     if is_each_step:
         return "Make one iterator before the loop, and take the batch of each step from it."
     if _fits_one_epoch(text):
@@ -94,7 +98,12 @@ def _advice(text: str, *, is_each_step: bool) -> str:
             "parts can be one dataset (`tf.data.Dataset.from_generator`, `concatenate`)."
         )
     if ".fit(" in text:
-        return "Give fit() a dataset that repeats (`dataset.repeat()`) and `steps_per_epoch`."
+        repeat = "Give fit() a dataset that repeats (`dataset.repeat()`) and `steps_per_epoch`."
+        of_validation = (
+            " If it has them, the iterator is that of the validation data: validate less often "
+            "(`validation_freq`)."
+        )
+        return f"{repeat}{of_validation if validates else ''}"
     return "Iterate once over `dataset.repeat()`, and count the steps of an epoch."
 
 

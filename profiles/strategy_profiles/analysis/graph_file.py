@@ -1,0 +1,26 @@
+"""Where is the graph of a segment that was captured?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from strategy_profiles.run.events import WindowCaptured
+from strategy_profiles.run.layout import WorkerFolder
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.store import Profile
+
+
+def graph_file(profile: Profile, segment: int) -> Path | None:
+    """The file with the graph that the segment's captures were joined with; None without one."""
+    for source in profile.sources:
+        windows = [item for item in source.of_kind(WindowCaptured) if not item.error]
+        if not any(item.segment == segment for item in windows):
+            continue
+        folder = WorkerFolder(
+            (profile.path / source.file).parent, source.worker or 0, source.generation or 0
+        )
+        if folder.graph(segment).exists():
+            return folder.graph(segment)
+    return None

@@ -56,6 +56,7 @@ GENERAL = ("communication-exposed", "idle", "not-captured", "tiny-batch", "waiti
 """Findings on a phase as a whole."""
 ONCE = ("tracing", "before-training")
 """Findings on the first step and on what comes before it: a longer run does not repeat them."""
+SMALL_BATCH = "tiny-batch"
 LEFT_OVER = "computation"
 """The finding on what is left if no remedy gains much."""
 MOST, LONG_ONCE_MS = 0.5, 6000.0
@@ -179,11 +180,13 @@ def _tier(item: Finding) -> int:
 
 
 def _rank(item: Finding) -> float:
-    """Share of the loop; half of it for what happens once, and for the ops of layers that are
-    trained: the program is there for these, while another finding of that size can be mended."""
+    """Share of the loop; half of it for what happens once, for the ops of layers that are trained,
+    and for a small batch: the program is there for these ops, and another batch trains another
+    model, while another finding of that size can be mended."""
     if item.cost is None or item.key in ASIDE:
         return -1.0
-    is_half = _is_once(item) or (item.key == LEFT_OVER and item.evidence.get("trains"))
+    is_half = _is_once(item) or item.key == SMALL_BATCH
+    is_half |= item.key == LEFT_OVER and bool(item.evidence.get("trains"))
     return item.cost.share / 2 if is_half else item.cost.share
 
 

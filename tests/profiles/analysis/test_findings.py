@@ -17,12 +17,14 @@ import strategy_profiles
 from strategy_profiles.analysis.account.account import Account
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.breakdown import UNDIVIDED
+from strategy_profiles.analysis.cost import Cost
 from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.findings import (
     Finding,
     findings,
     gather_facts,
     main_finding,
+    ranked,
     within_rows,
 )
 from strategy_profiles.analysis.headline import headline
@@ -656,6 +658,16 @@ def test_retracing_names_function_argument_and_duration(tmp_path: Path) -> None:
         f"train_step is traced again in 299 of the 299 steps after the first: {why}. Building"
     )
     assert not {"idle", "dispatch"} & set(by_key)
+
+
+def test_a_small_batch_comes_after_what_can_be_mended_without_another_batch() -> None:
+    def of(key: str, share: float) -> Finding:
+        return Finding(key, 0, "", "", Cost(10.0 * share, share, share, "derived"), {})
+
+    near = ranked([of("tiny-batch", 0.27), of("many-small-collectives", 0.24)])
+    assert [item.key for item in near] == ["many-small-collectives", "tiny-batch"]
+    far = ranked([of("tiny-batch", 0.5), of("many-small-collectives", 0.12)])
+    assert far[0].key == "tiny-batch"
 
 
 def test_a_function_that_is_traced_once_more_is_no_finding(tmp_path: Path) -> None:

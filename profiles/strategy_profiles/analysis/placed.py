@@ -92,6 +92,8 @@ class Placed(Struct, frozen=True):
     them, on the device of one replica, and copied to that of another one."""
     dense_gradients: tuple[DenseGradient, ...] = ()
     """The largest first."""
+    num_variables: int = 0
+    """Of any size, on all devices; 0 if none is known."""
 
 
 def placed(profile: Profile, segment: SegmentOpened) -> Placed:
@@ -120,6 +122,7 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
             rows.filter(pa.array(is_large & _is_in(rows, "kind", ("op",)))),
             variables,
         ),
+        num_variables=int(np.count_nonzero(is_variable)),
     )
 
 

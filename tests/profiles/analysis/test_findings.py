@@ -420,23 +420,25 @@ def test_a_first_step_that_mostly_waits_for_its_batch_is_not_blamed_on_tracing(
 
 
 @pytest.mark.parametrize(
-    ("name", "is_unrolled"),
+    ("name", "num_variables", "is_unrolled"),
     [
-        ("gradient_tape/sequential_{}/dense/TanhGrad", True),
-        ("replica_1/gradient_tape/MatMul_{}", True),
-        ("gradient_tape/inception_v3/conv2d_{}/Conv2D", False),
-        ("adam/Mul_{}", False),
+        ("gradient_tape/sequential_{}/dense/TanhGrad", 12, True),
+        ("replica_1/gradient_tape/MatMul_{}", 0, True),
+        ("gradient_tape/speller_1/gru_cell_{}/MatMul/MatMul_1", 32, True),
+        ("gradient_tape/inception_v3/conv2d_{}/Conv2D", 480, False),
+        ("adam/Mul_{}", 12, False),
     ],
 )
 def test_a_first_step_that_traces_an_unrolled_loop_names_its_line(
-    name: str, is_unrolled: bool, tmp_path: Path
+    name: str, num_variables: int, is_unrolled: bool, tmp_path: Path
 ) -> None:
     """A model of many layers, and an optimizer of many variables, are no loop."""
     run = write_run(tmp_path / "run", replicas=2, steps=300, tracing_ms=4_000.0)
     profile = strategy_profiles.load(run)
     facts = gather_facts(profile, profile.segments[0])
     lines = {name.format(number): "/home/me/train.py:17" for number in range(160)}
-    facts = replace(facts, line_of=lines)
+    placed = replace(facts.placed, num_variables=num_variables)
+    facts = replace(facts, line_of=lines, placed=placed)
     (found,) = [item for item in findings(facts) if item.key == "tracing"]
     assert ("the ops of train.py:17 160 times" in found.sentence) == is_unrolled
     assert (main_finding(facts) == found) == is_unrolled

@@ -4,8 +4,9 @@
 
 Takes the first step, without what the lab's recorder does in it, if it is 20 % of the loop or more.
 If half of it or more is the wait for the first batch, says so. Where a Python loop puts the ops of
-a line into the graph 64 times or more, as the names of their gradients show, names the line. If a
-recorded program trains three times or more, each time with such a first step, says that.
+a line into the graph 16 times or more, as the names of their gradients show, names the line: layers
+of their own would have as many variables. Of a program whose variables are not known, 64 times. If
+a recorded program trains three times or more, each time with such a first step, says that.
 
 ## Why is this slow
 
@@ -40,9 +41,11 @@ NO_GAIN = "The first step is left out of a replay."
 LONG_FIRST_STEP = 0.2
 """Share of the loop."""
 MOST_OF_STEP = 0.5
-UNROLLED = 64
-"""Times that a Python loop puts an op into the graph; models of that many calls are rare."""
-_GRADIENT = re.compile(r"(?:^|/)gradient_tape/(?P<call>[^/]+?)(?:_\d+)?(?P<op>/.*)?$")
+UNROLLED, UNROLLED_OF_UNKNOWN = 16, 64
+"""Times that a Python loop puts an op into the graph, at least; the second one if the number of
+variables is unknown: models of that many layers of a kind are rare."""
+_GRADIENT = "gradient_tape"
+_NUMBER = re.compile(r"_\d+$")
 SEVERAL = 3
 """Trainings of a program, one after the other."""
 
@@ -113,20 +116,24 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
 
 def _unrolled(facts: Facts) -> tuple[str, int] | None:
     """The line whose ops are in the graph most often, each time by a call of its own, and how
-    often; None if that is fewer than `UNROLLED` times.
+    often; None if no loop needs to have put them there.
 
-    Gradients alone count: an optimizer has as many ops at one line as there are variables. So do
-    only the numbers of outermost calls (`sequential_37`): `conv2d_93` is a layer of its own.
+    Gradients alone count: an optimizer has as many ops at one line as there are variables. The
+    number in a scope is that of a call (`gru_cell_35`) or of a layer (`conv2d_93`). A layer of a
+    type that a model has often has variables, so a larger number than theirs is that of a call.
     """
     times = Counter(
-        (line, name[: match.start()], match["call"], match["op"])
+        (line, path[:at], _NUMBER.sub("", path[at]), path[at + 1 :])
         for name, line in facts.line_of.items()
-        if (match := _GRADIENT.search(name))
+        if _GRADIENT in (path := tuple(name.split("/")))
+        for at in range(path.index(_GRADIENT) + 1, len(path))
     )
     if not times:
         return None
     (line, *_), num_times = times.most_common(1)[0]
-    return (line, num_times) if num_times >= UNROLLED else None
+    num_variables = facts.placed.num_variables
+    fewest = max(UNROLLED, num_variables + 1) if num_variables else UNROLLED_OF_UNKNOWN
+    return (line, num_times) if num_times >= fewest else None
 
 
 def edits(facts: Facts, _result: Finding) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 TensorFlow keeps the Python stack of each op of a graph that is still alive. Reading one stack takes
 0.1 ms of processor time, in which no other thread runs Python, so one op of each scope is asked. A
-gradient has the line of the op that it belongs to.
+gradient has the line of the op that it belongs to. An unrolled loop makes thousands of
+scopes that differ in a number: one of them is asked before a second one is, and those that are not
+asked have its line.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from strategy_profiles.capture.graph import Node
 
 MOST_OPS = 200
 """Number of stacks read, of the ops with the largest results first: about 20 ms together."""
+_NUMBER = re.compile(r"_\d+$")
 _INLINED = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?|.*?/(?:body|cond)/_\d+)/")
 _REPLICA = re.compile(r"(?:^|/)replica_[1-9]\d*/")
 
@@ -45,9 +48,21 @@ def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
             op := _in_function(node.name, made)
         ):
             largest_op[key] = size, op
-    largest = sorted(largest_op.items(), key=lambda item: -item[1][0])[:MOST_OPS]
-    lines = {key: line for key, (_, op) in largest if (line := program_line(op))}
+    largest = sorted(largest_op.items(), key=lambda item: -item[1][0])
+    first_alike: dict[Path, Path] = {}
+    for key, _ in largest:
+        first_alike.setdefault(_unnumbered(key), key)
+    first = set(first_alike.values())
+    asked = dict(sorted(largest, key=lambda item: item[0] not in first)[:MOST_OPS])
+    lines = {key: line for key, (_, op) in asked.items() if (line := program_line(op))}
+    for key in largest_op.keys() - asked.keys():
+        if line := lines.get(first_alike[_unnumbered(key)]):
+            lines[key] = line
     return [_of(name, lines) for name in names]
+
+
+def _unnumbered(path: Path) -> Path:
+    return tuple(_NUMBER.sub("", part) for part in path)
 
 
 def _scope(name: Scoped) -> Path:

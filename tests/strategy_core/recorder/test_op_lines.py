@@ -90,6 +90,27 @@ def test_only_the_ops_with_the_largest_results_get_their_line(
     assert op_lines(nodes, [traced(loss)]) == [None, line_of(product, "tf.matmul")]
 
 
+def cells(value: tf.Tensor) -> tf.Tensor:
+    for _ in range(4):
+        with tf.name_scope("cell"):
+            value = tf.matmul(value, value)
+        with tf.name_scope("norm"):
+            value = tf.nn.softmax(value)
+    return value
+
+
+def test_the_scopes_of_an_unrolled_loop_have_the_line_of_the_one_that_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tested, "MOST_OPS", 2)
+    numbers = ("", "_1", "_2", "_3")
+    nodes = [node(f"cell{number}/MatMul", 16) for number in numbers]
+    nodes += [node(f"norm{number}/Softmax", 8) for number in numbers]
+    nodes.append(node("gradient_tape/cell_3/MatMul/MatMul_1"))
+    cell, norm = line_of(cells, "tf.matmul"), line_of(cells, "tf.nn.softmax")
+    assert op_lines(nodes, [traced(cells)]) == [cell] * 4 + [norm] * 4 + [cell]
+
+
 def in_replicas(strategy: tf.distribute.Strategy, value: tf.Tensor) -> Any:
     def body(value: tf.Tensor) -> tf.Tensor:
         return tf.matmul(value, value, name="square")

@@ -115,8 +115,8 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
 
 
 def _unrolled(facts: Facts) -> tuple[str, int] | None:
-    """The line whose ops are in the graph most often, each time by a call of its own, and how
-    often; None if no loop needs to have put them there.
+    """The line of most ops of which one is in the graph so often, each time by a call of its own,
+    and how often; None if no loop needs to have put them there.
 
     Gradients alone count: an optimizer has as many ops at one line as there are variables. The
     number in a scope is that of a call (`gru_cell_35`) or of a layer (`conv2d_93`). A layer of a
@@ -128,12 +128,12 @@ def _unrolled(facts: Facts) -> tuple[str, int] | None:
         if _GRADIENT in (path := tuple(name.split("/")))
         for at in range(path.index(_GRADIENT) + 1, len(path))
     )
-    if not times:
-        return None
-    (line, *_), num_times = times.most_common(1)[0]
     num_variables = facts.placed.num_variables
     fewest = max(UNROLLED, num_variables + 1) if num_variables else UNROLLED_OF_UNKNOWN
-    return (line, num_times) if num_times >= fewest else None
+    num_ops = Counter(facts.line_of.values())
+    often = [(num_ops[line], num, line) for (line, *_), num in times.items() if num >= fewest]
+    _, num_times, line = max(often, default=(0, 0, ""))
+    return (line, num_times) if line else None
 
 
 def edits(facts: Facts, _result: Finding) -> dict[str, Any]:

@@ -123,10 +123,11 @@ def _unrolled(facts: Facts) -> tuple[str, int] | None:
     type that a model has often has variables, so a larger number than theirs is that of a call.
     """
     times = Counter(
-        (line, path[:at], _NUMBER.sub("", path[at]), path[at + 1 :])
+        (line, path[:at], plain, path[at + 1 :])
         for name, line in facts.line_of.items()
         if _GRADIENT in (path := tuple(name.split("/")))
         for at in range(path.index(_GRADIENT) + 1, len(path))
+        if (plain := _NUMBER.sub("", path[at]))  # the runtime's `while_grad/enter/_22` is no call
     )
     num_variables = facts.placed.num_variables
     fewest = max(UNROLLED, num_variables + 1) if num_variables else UNROLLED_OF_UNKNOWN

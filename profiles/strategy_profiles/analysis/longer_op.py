@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from strategy_profiles.analysis.account.op_time import lines_of_ops
+from strategy_profiles.analysis.account.op_time import distinct_ops, lines_of_ops
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.run.tensorflow_names import type_as_written
-from strategy_profiles.tables.columns import codes, distinct, ints, of_segment, of_steps
+from strategy_profiles.tables.columns import ints, of_segment, of_steps
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -45,20 +45,19 @@ def longer_op(
     replicas = pa.array([replica, *others], rows.schema.field("replica").type)
     is_own = pc.equal(rows["category"].cast(pa.string()), "compute")
     rows = rows.filter(pc.and_(is_own, pc.is_in(rows["replica"], replicas)))
-    (name, names), (op, ops) = codes(rows, "name"), codes(rows, "op")
-    pairs, pair = distinct(name * len(ops) + op)
+    names, ops, number = distinct_ops(rows)
     length_ms, is_late = ints(rows, "duration_ns") / 1e6, ints(rows, "replica") == replica
     share = np.where(is_late, 1.0, -1.0 / len(others)) / max(1, steps.size)
-    longer_ms = np.bincount(pair, share * length_ms)
+    longer_ms = np.bincount(number, share * length_ms)
     counts = [
-        np.bincount(pair, np.where(of_late, np.abs(share), 0.0), len(pairs))
+        np.bincount(number, np.where(of_late, np.abs(share), 0.0), len(names))
         for of_late in (is_late, ~is_late)
     ]
     line_of = lines_of_ops(profile, segment)
     of_place: dict[tuple[str, str | None], NDArray[np.float64]] = defaultdict(lambda: np.zeros(3))
-    for each, sums in zip(pairs.tolist(), np.stack([longer_ms, *counts], axis=1), strict=True):
-        kind = type_as_written(ops[each % len(ops)] or "")
-        of_place[kind, line_of.get(names[each // len(ops)] or "")] += sums
+    sums_of_ops = np.stack([longer_ms, *counts], axis=1)
+    for name, op, sums in zip(names, ops, sums_of_ops, strict=True):
+        of_place[type_as_written(op), line_of.get(name)] += sums
     if not of_place:
         return None
     (kind, line), sums = max(of_place.items(), key=lambda item: float(item[1][0]))

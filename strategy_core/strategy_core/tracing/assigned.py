@@ -75,7 +75,7 @@ def updates_in_graph(unit: Unit) -> bool:
 
     The ops of functions and loops inside it are not looked at.
     """
-    graph: Any = unit.graph() if unit.graph is not None else None
+    graph = unit.live_graph
     if graph is None:
         return False
     handles = set(_handles(unit.variables or ()))
@@ -91,7 +91,7 @@ def updates_by_itself(unit: Unit) -> bool:
 
     A metric adds to what it holds without reading it, and a counter is no floating-point number.
     """
-    graph: Any = unit.graph() if unit.graph is not None else None
+    graph = unit.live_graph
     return graph is not None and any(
         op.type.startswith(_UPDATES)
         and len(op.inputs) > 1

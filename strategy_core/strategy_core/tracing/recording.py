@@ -199,7 +199,7 @@ class Recording(Detector):
         )
 
     def traced_for_workers(self, unit: Unit) -> None:
-        graph = unit.graph() if unit.graph is not None else None
+        graph = unit.live_graph
         reads = [] if graph is None else whole_reads(graph)
         if reads:
             self.note(

@@ -60,6 +60,11 @@ class Unit:
         self._strategy = weakref.ref(strategy)
 
     @property
+    def live_graph(self) -> Any:
+        """The graph that was traced last; None if there is none, or if it is gone."""
+        return None if self.graph is None else self.graph()
+
+    @property
     def optimizer(self) -> Any:
         """The first optimizer that the function applies; None without one."""
         return next(

@@ -15,7 +15,7 @@ from strategy_profiles.analysis.scopes import layer_of, models, scoped
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.run.loop_scope import loop_in, plain
 from strategy_profiles.run.tensorflow_names import type_as_written
-from strategy_profiles.tables.columns import codes, distinct, ints, of_segment, of_steps
+from strategy_profiles.tables.columns import Ints, codes, distinct, ints, of_segment, of_steps
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -54,11 +54,8 @@ def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     rows = rows.filter(is_own)
     if not rows.num_rows:
         return ()
-    (name, all_names), (op, all_ops) = codes(rows, "name"), codes(rows, "op")
-    pairs, pair = distinct(name * len(all_ops) + op)
-    names = [all_names[each] for each in (pairs // len(all_ops)).tolist()]
-    ops = [all_ops[each] for each in (pairs % len(all_ops)).tolist()]
-    lengths = np.bincount(pair, ints(rows, "duration_ns")).tolist()
+    names, ops, number = distinct_ops(rows)
+    lengths = np.bincount(number, ints(rows, "duration_ns")).tolist()
     paths = [scoped(name) for name in names]
     of_models = models(paths)
     line_of = lines_of_ops(profile, segment)
@@ -73,6 +70,15 @@ def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     whole = float(sum(lengths)) or 1.0
     times = [_one(*key, parts, whole) for key, parts in parts_of.items()]
     return tuple(sorted(times, key=lambda time: -time.share))
+
+
+def distinct_ops(spans: pa.Table) -> tuple[list[str], list[str], Ints]:
+    """Return the name and the type of each op that ran, and by span the number of its op."""
+    (name, all_names), (op, all_ops) = codes(spans, "name"), codes(spans, "op")
+    pairs, number = distinct(name * len(all_ops) + op)
+    names = [all_names[each] for each in (pairs // max(1, len(all_ops))).tolist()]
+    ops = [all_ops[each] for each in (pairs % max(1, len(all_ops))).tolist()]
+    return names, ops, number
 
 
 def _one(layer: str | None, op: str, parts: Counter[_Of], whole: float) -> OpTime:

@@ -15,6 +15,7 @@ from strategy_profiles.run.event_parts import WholeRead
 from strategy_profiles.run.tensorflow_names import READ_VARIABLE
 
 _UPDATES = ("Assign", "ResourceApply")
+"""How the types of ops begin that write all of a variable."""
 _MOST = 8
 
 
@@ -40,7 +41,7 @@ def whole_reads(graph: Any) -> list[WholeRead]:
 
 
 def _is_used(tensor: Any) -> bool:
-    """Whether an op needs the numbers of a tensor: TensorFlow leaves out one that none needs."""
+    """Whether an op uses the values of a tensor: TensorFlow removes a read that has no such op."""
     return any(
         _is_used(op.outputs[0]) if op.type == "Identity" else op.type != "Shape"
         for op in tensor.consumers()

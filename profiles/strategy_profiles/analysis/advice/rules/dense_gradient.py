@@ -64,7 +64,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"the variable, however few rows a step uses.{''.join(takes)}",
         "Keep the gradient sparse (IndexedSlices): remove what converts it, such as "
         "tf.convert_to_tensor, tf.add_n, or a penalty on the whole variable, whose gradient is "
-        "dense (compute it of the rows of the batch), and use an optimizer with sparse updates.",
+        "dense (compute it from the rows of the batch), and use an optimizer with sparse updates.",
         per_step(facts, sum(known.values()), wall) if known and wall else None,
         op=largest.op,
         ops=[largest.op],
@@ -90,8 +90,9 @@ def _scatter(facts: Facts) -> OpTime | None:
 
 
 def _others_ms(gradients: Sequence[DenseGradient], it_ms: float | None) -> float | None:
-    """The other ops on tensors as large as the variables, relative to what the ops themselves
-    take; None if there are none."""
+    """Time per step of the other ops that compute all of these variables; None if there are none.
+
+    They have the same ratio to `it_ms` as the lengths of both in the captured steps."""
     own_ms = sum(each.ms or 0.0 for each in gradients)
     others_ms = sum({(each.device, each.bytes): each.others_ms for each in gradients}.values())
     return it_ms * others_ms / own_ms if it_ms and own_ms and others_ms else None

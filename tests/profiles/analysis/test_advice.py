@@ -274,6 +274,42 @@ def test_a_wait_for_workers_names_the_variable_that_each_step_reads_as_a_whole(
     assert "scale" not in small.sentence
 
 
+def test_a_wait_for_workers_in_steps_and_between_them_is_one_finding(
+    facts_with_illness: Any,
+) -> None:
+    facts = joining(facts_with_illness("healthy"))
+    inside = facts.account.row("loop/steps/workers")
+    assert inside is not None
+    between = msgspec.structs.replace(inside, row="loop/between/workers")
+    account = replace(facts.account, rows=(between, *facts.account.rows))
+    waits = [
+        item
+        for item in findings(replace(facts, account=account))
+        if item.key == "waiting-for-workers"
+    ]
+    assert len(waits) == 1
+    assert waits[0].cost is not None
+    assert waits[0].cost.ms * account.num_steps == pytest.approx(2 * inside.total_ms)
+
+
+@pytest.mark.parametrize(
+    ("op", "trains", "remedy"),
+    [
+        ("TopKV2", False, "Order fewer candidates"),
+        ("Conv2DBackpropFilter", True, "smaller pictures"),
+        ("MatMul", True, "sampled_softmax_loss"),
+        ("ResourceApplyAdam", False, "larger batch"),
+    ],
+)
+def test_a_computation_says_what_makes_its_op_shorter(
+    op: str, trains: bool, remedy: str, facts_with_illness: Any
+) -> None:
+    ops = (OpTime("layer", op, 0.9, trains=trains), OpTime("layer", "Relu", 0.1))
+    found = advice_by_key(replace(facts_with_illness("healthy"), ops=ops))["computation"]
+    assert remedy in found.advice
+    assert ("only for a metric" in found.advice) is not trains
+
+
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "before-training": ("healthy", adapting),
     "not-captured": ("healthy", unlike),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.account.sampled import ENOUGH
@@ -14,6 +17,7 @@ SHARE = 0.05
 """Of the loop without its first step: a row that takes less has no finding."""
 SHORTEST_MS = 1.0
 """Of each time that it happens: loops and Keras's own callbacks take less."""
+PARENTS = ("loop/between", "loop/steps")
 FEWEST_OF_LARGE, LARGE = 3, 0.2
 """So few samples of a row are enough, instead of `ENOUGH`, if it is this share of the loop."""
 
@@ -32,48 +36,64 @@ def _is_large(facts: Facts, row: Row) -> bool:
     return is_known and is_long and share >= SHARE
 
 
-def rows_as_findings(
-    facts: Facts, key: str, kind: str, does: str, advice: str
-) -> Iterator[Finding]:
-    """A finding for each row of a kind that is worth one: `Validation takes 41 % of the loop`."""
-    for row in [*large_rows(facts, kind), *large_rows(facts, kind, "loop/steps")]:
+def anywhere(kind: str) -> tuple[str, ...]:
+    """The rows of a kind in steps and between them: it is one cost, wherever a step ends."""
+    return tuple(f"{parent}/{kind}" for parent in PARENTS)
+
+
+def rows_anywhere(facts: Facts, kind: str) -> list[Row]:
+    """The rows of a kind in steps and between them that are worth a finding."""
+    return [row for parent in PARENTS for row in large_rows(facts, kind, parent)]
+
+
+def rows_as_finding(facts: Facts, key: str, kind: str, does: str, advice: str) -> Iterator[Finding]:
+    """What is worth saying of a kind, wherever it happens: `Validation takes 41 % of the loop`."""
+    if rows := rows_anywhere(facts, kind):
         yield finding(
             facts,
             key,
-            f"{does} {how_long(facts, row)}{at_line(facts, row)}.",
+            f"{does} {how_long(facts, *rows)}{at_line(facts, *rows)}.",
             advice,
-            cost_of(facts, row),
-            place=main_line(facts, row).place,
+            cost_of(facts, *rows),
+            place=main_line(facts, *rows).place,
         )
 
 
-def main_line(facts: Facts, row: Row) -> Row:
-    """The line that most of a row's time passes at; the row itself if it has only one."""
-    lines = [line for line in facts.account.children(row.row) if line.place]
-    return lines[0] if lines else row
+def main_line(facts: Facts, *rows: Row) -> Row:
+    """The line that most of the rows' time passes at; a row itself if it has only one line."""
+    lines = [line for row in rows for line in facts.account.children(row.row) if line.place]
+    lines = lines or list(rows)
+    total_ms: dict[str | None, float] = defaultdict(float)
+    for line in lines:
+        total_ms[line.place] += line.total_ms
+    longest = max(lines, key=lambda line: total_ms[line.place])
+    return replace(longest, total_ms=total_ms[longest.place])
 
 
-def at_line(facts: Facts, row: Row) -> str:
-    """` at train.py:62 (`for x, y in data`)`, with its share if that is not all of the row."""
-    line = main_line(facts, row)
+def at_line(facts: Facts, *rows: Row) -> str:
+    """` at train.py:62 (`for x, y in data`)`, with its share if that is not all of the rows."""
+    line = main_line(facts, *rows)
     if line.place is None:
         return ""
     text = f" (`{line.text}`)" if line.text else ""
-    part = line.total_ms / row.total_ms if row.total_ms else 1.0
+    whole_ms = sum(row.total_ms for row in rows)
+    part = line.total_ms / whole_ms if whole_ms else 1.0
     if part > 0.9:
         return f" at {line.place}{text}"
     return f", {units.share(part)} of it at {line.place}{text}"
 
 
-def how_long(facts: Facts, row: Row) -> str:
+def how_long(facts: Facts, *rows: Row) -> str:
     """`41 % of the loop, 3.2 s in all`, or of what happens often `..., 3.57 ms a step`."""
-    share = units.share(facts.account.share(row))
-    if row.num_times is not None and row.num_times < facts.account.num_steps / 2:
-        each = units.seconds(row.total_ms / row.num_times / 1e3)
-        times = "once" if row.num_times == 1 else f"{row.num_times:,} times {each}"
+    share = units.share(sum(facts.account.share(row) for row in rows))
+    if len(rows) == 1 and rows[0].num_times and rows[0].num_times < facts.account.num_steps / 2:
+        row, num_times = rows[0], rows[0].num_times
+        each = units.seconds(row.total_ms / num_times / 1e3)
+        times = "once" if num_times == 1 else f"{num_times:,} times {each}"
         total = units.seconds(row.total_ms / 1e3)
         return f"{share} of the loop ({total} in all, {times})"
-    return f"{share} of the loop ({units.milliseconds(facts.account.ms_per_step(row))} a step)"
+    each_ms = sum(facts.account.ms_per_step(row) for row in rows)
+    return f"{share} of the loop ({units.milliseconds(each_ms)} a step)"
 
 
 def cost_of(facts: Facts, *rows: Row) -> Cost | None:

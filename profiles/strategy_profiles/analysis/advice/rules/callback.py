@@ -16,9 +16,11 @@ Let the callback do less, or only every few steps or epochs: `save_freq` of `Mod
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows
+from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
+from strategy_profiles.analysis.advice.rules import checkpoint, prediction, validation
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 
 KEY = "callback"
@@ -34,18 +36,31 @@ _OF_KERAS = {
 }
 
 
+_OF_CALLS = {
+    r"\.predict\w*\(": prediction.ADVICE,
+    r"\.(test|evaluate)\w*\(": validation.ADVICE,
+    r"\.(save\w*|write)\(": checkpoint.ADVICE,
+}
+"""By what the callback's longest line calls."""
+
+
 def find(facts: Facts) -> Iterator[Finding]:
     for row in large_rows(facts, "callback"):
-        name = row.call
+        name, line = row.call, main_line(facts, row)
         yield finding(
             facts,
             KEY,
             f"{f'The callback {name}' if name else LIST} takes "
             f"{how_long(facts, row)}{at_line(facts, row)}.",
-            _OF_KERAS.get(name, f"Let {name} do less, or only every few steps or epochs.")
-            if name
-            else CALL_LESS,
+            _advice(name, line.text or "") if name else CALL_LESS,
             cost_of(facts, row),
             place=row.place,
             callback=name,
         )
+
+
+def _advice(name: str, text: str) -> str:
+    if name in _OF_KERAS:
+        return _OF_KERAS[name]
+    of_call = (words for call, words in _OF_CALLS.items() if re.search(call, text))
+    return next(of_call, f"Let {name} do less, or only every few steps or epochs.")

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rows import rows_as_findings
+from strategy_profiles.analysis.advice.rows import anywhere, rows_as_finding
 from strategy_profiles.analysis.facts import Facts, Finding
 
 KEY = "checkpoint"
-ROWS = ("loop/between/checkpoint", "loop/steps/checkpoint")
+ROWS = anywhere("checkpoint")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = (
     "Save less often, save weights instead of the whole model, or save in another thread: "
@@ -32,4 +32,4 @@ ADVICE = (
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    return rows_as_findings(facts, KEY, "checkpoint", "Saving takes", ADVICE)
+    return rows_as_finding(facts, KEY, "checkpoint", "Saving takes", ADVICE)

@@ -12,12 +12,14 @@ It is the work that the program asks for.
 
 ## What to do
 
-Where the op belongs to the model, more replicas or faster devices help. Where it does not, such as
-a metric over all candidates, do it less often.
+The finding says what makes the time of such an op shorter, if that is known of its type. Where the
+op belongs to the model, more replicas or faster devices help. Where it does not, such as a metric
+over all candidates, do it less often.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -32,6 +34,46 @@ ROWS = ("loop/steps/compute",)
 NO_GAIN = "The computation is what the step is for."
 SHARE = 0.2
 """Of the loop without its first step: what takes less does not limit it."""
+REMEDIES = {
+    r"(Depthwise)?Conv\w*": (
+        "A convolution takes time in proportion to the area of its input, to its filters, and to "
+        "the channels that it reads: smaller pictures, a stride or a pooling before it, or "
+        "separable convolutions take less."
+    ),
+    r"(Batch)?MatMul\w*|Einsum": (
+        "A product of matrices takes time in proportion to each of its three sizes. If one of them "
+        "is a number of words, items or classes, compute the scores of a sample of them "
+        "(tf.nn.sampled_softmax_loss); if a part of it is the same in each step, compute that "
+        "once, before the loop."
+    ),
+    r"TopK\w*|InTopK\w*|Sort|Argsort|Unique\w*": (
+        "Order fewer candidates, or order them in the validation only."
+    ),
+    r"Resource(Sparse)?Apply\w*": (
+        "An update takes time in proportion to the size of its variables, not of the batch: a "
+        "larger batch needs fewer updates for an epoch, SGD keeps nothing beside a variable, and "
+        "Adam keeps two values for each of its elements."
+    ),
+    r"(Stateless)?(Random|Truncated|Multinomial)\w*": (
+        "Draw fewer random numbers: for a smaller tensor, once for several steps, or in the input "
+        "pipeline, beside the step."
+    ),
+    r"Svd|Qr|Cholesky\w*|Matrix\w+|SelfAdjointEig\w*|Lu|I?R?FFT\w*": (
+        "It grows faster than its tensor: use it for a smaller one, or every few steps."
+    ),
+    r"Tile|BroadcastTo|ConcatV2|Pack|Transpose|GatherV2|GatherNd|StridedSlice|Slice|OneHot": (
+        "It copies values and computes nothing. Let ops broadcast instead of a tile, look rows up "
+        "instead of a product with one_hot, keep one layout from layer to layer, and take what is "
+        "needed before it is copied."
+    ),
+    r"While|TensorList\w+": (
+        "The steps of a loop over time come one after the other: give each more work (a larger "
+        "batch), or compute what does not depend on the step before it outside of the loop."
+    ),
+}
+"""What makes the time of some types of op shorter."""
+OF_ANY_OP = "Else more replicas, a faster device or less work per step help."
+OF_A_METRIC = "If an op is needed only for a metric, compute it less often."
 MOST = 3
 MOST_OF_A_NAME = 48
 """Characters: the names of kernels have their template arguments."""
@@ -50,17 +92,22 @@ def find(facts: Facts) -> Iterator[Finding]:
         for parts, share in zip(types, shares, strict=True)
     ]
     then = f"; then {'; '.join(named[1:])}" if named[1:] else ""
+    trains = _share([op for op in types[0] if op.trains]) > shares[0] / 2
+    remedies = (*_of_type(types[0][0].op), *([] if trains else [OF_A_METRIC]), OF_ANY_OP)
     yield finding(
         facts,
         KEY,
         f"Its computation limits it, most of all {named[0]} of {facts.loop_name}{then}. All ops of "
         f"the replicas take {units.share(of_loop)}.",
-        "If an op is needed only for a metric, compute it less often. Else more replicas, a faster "
-        "device or less work per step help.",
+        " ".join(remedies),
         facts.account.cost(row.total_ms * shares[0], "derived", facts.held_up.num_steps),
         ops=[_named(parts) for parts in types],
-        trains=_share([op for op in types[0] if op.trains]) > shares[0] / 2,
+        trains=trains,
     )
+
+
+def _of_type(op: str) -> list[str]:
+    return [words for types, words in REMEDIES.items() if re.fullmatch(types, op)]
 
 
 def _by_type(ops: Sequence[OpTime]) -> list[list[OpTime]]:

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rows import rows_as_findings
+from strategy_profiles.analysis.advice.rows import anywhere, rows_as_finding
 from strategy_profiles.analysis.facts import Facts, Finding
 
 KEY = "host-read"
-ROWS = ("loop/between/host-read",)
+ROWS = anywhere("host-read")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = (
     "Read results every few steps, or at the end of an epoch: keep a running sum in a metric or a "
@@ -32,4 +32,4 @@ ADVICE = (
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    return rows_as_findings(facts, KEY, "host-read", "Reading results takes", ADVICE)
+    return rows_as_finding(facts, KEY, "host-read", "Reading results takes", ADVICE)

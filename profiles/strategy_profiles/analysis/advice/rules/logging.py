@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rows import rows_as_findings
+from strategy_profiles.analysis.advice.rows import anywhere, rows_as_finding
 from strategy_profiles.analysis.facts import Facts, Finding
 
 KEY = "logging"
-ROWS = ("loop/between/logging",)
+ROWS = anywhere("logging")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = "Log every few steps; histograms and images cost most."
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    return rows_as_findings(facts, KEY, "logging", "Logging takes", ADVICE)
+    return rows_as_finding(facts, KEY, "logging", "Logging takes", ADVICE)

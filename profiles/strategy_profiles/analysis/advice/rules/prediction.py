@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rows import rows_as_findings
+from strategy_profiles.analysis.advice.rows import anywhere, rows_as_finding
 from strategy_profiles.analysis.facts import Facts, Finding
 
 KEY = "prediction"
-ROWS = ("loop/between/predict", "loop/steps/predict")
+ROWS = anywhere("predict")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = (
     "Predict less often. For one batch, call the model itself in a tf.function, or "
@@ -31,4 +31,4 @@ ADVICE = (
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    return rows_as_findings(facts, KEY, "predict", "Prediction takes", ADVICE)
+    return rows_as_finding(facts, KEY, "predict", "Prediction takes", ADVICE)

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rows import rows_as_findings
+from strategy_profiles.analysis.advice.rows import anywhere, rows_as_finding
 from strategy_profiles.analysis.facts import Facts, Finding
 
 KEY = "validation"
-ROWS = ("loop/between/validation", "loop/steps/validation")
+ROWS = anywhere("validation")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = (
     "Validate less often (validation_freq) or on fewer batches (validation_steps); cache() and "
@@ -32,4 +32,4 @@ ADVICE = (
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    return rows_as_findings(facts, KEY, "validation", "Validation takes", ADVICE)
+    return rows_as_finding(facts, KEY, "validation", "Validation takes", ADVICE)

@@ -22,13 +22,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from strategy_profiles.analysis.advice.rows import at_line, cost_of, large_rows, main_line
+from strategy_profiles.analysis.advice.rows import (
+    anywhere,
+    at_line,
+    cost_of,
+    main_line,
+    rows_anywhere,
+)
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import WholeRead
 
 KEY = "waiting-for-workers"
-ROWS = ("loop/steps/workers", "loop/between/workers")
+ROWS = anywhere("workers")
 NO_GAIN = "Steps of workers are not in the recorded steps."
 ADVICE = (
     "Their processes record nothing, so try one at a time: cache(), num_parallel_calls and "
@@ -51,20 +57,20 @@ much back did one every 42 ms on two cores, so 1 MB is about 1.4 ms of a step.""
 def find(facts: Facts) -> Iterator[Finding]:
     reads = facts.whole_reads
     is_large = sum(read.bytes for read in reads) >= LARGE_BYTES
-    parents = ("loop/steps", "loop/between")
-    for row in (row for parent in parents for row in large_rows(facts, "workers", parent)):
-        share = units.share(facts.account.share(row))
-        waits = f"The program waits for the workers of its coordinator, for {share} of the loop"
-        place = main_line(facts, row).place
-        yield finding(
-            facts,
-            KEY,
-            f"{waits}. {_said(reads)}" if is_large else f"{waits}{at_line(facts, row)}.",
-            OF_READS if is_large else ADVICE,
-            cost_of(facts, row),
-            place=(is_large and reads[0].place) or place,
-            read_bytes=sum(read.bytes for read in reads) or None,
-        )
+    rows = rows_anywhere(facts, "workers")
+    if not rows:
+        return
+    share = units.share(sum(facts.account.share(row) for row in rows))
+    waits = f"The program waits for the workers of its coordinator, for {share} of the loop"
+    yield finding(
+        facts,
+        KEY,
+        f"{waits}. {_said(reads)}" if is_large else f"{waits}{at_line(facts, *rows)}.",
+        OF_READS if is_large else ADVICE,
+        cost_of(facts, *rows),
+        place=(is_large and reads[0].place) or main_line(facts, *rows).place,
+        read_bytes=sum(read.bytes for read in reads) or None,
+    )
 
 
 def _said(reads: Sequence[WholeRead]) -> str:

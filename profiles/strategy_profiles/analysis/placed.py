@@ -92,6 +92,9 @@ class Placed(Struct, frozen=True):
     them, on the device of one replica, and copied to that of another one."""
     dense_gradients: tuple[DenseGradient, ...] = ()
     """The largest first."""
+    largest: PlacedVariable | None = None
+    """The largest variable; of several, the one with the shortest name, as an optimizer names what
+    it keeps for a variable after it."""
     num_variables: int = 0
     """Of any size, on all devices; 0 if none is known."""
 
@@ -122,6 +125,7 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
             rows.filter(pa.array(is_large & _is_in(rows, "kind", ("op",)))),
             variables,
         ),
+        largest=min(variables, key=lambda each: (-each.bytes, len(each.name)), default=None),
         num_variables=int(np.count_nonzero(is_variable)),
     )
 

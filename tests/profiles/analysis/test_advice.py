@@ -298,7 +298,6 @@ def test_a_wait_for_workers_in_steps_and_between_them_is_one_finding(
         ("TopKV2", False, "Order fewer candidates"),
         ("Conv2DBackpropFilter", True, "smaller pictures"),
         ("MatMul", True, "sampled_softmax_loss"),
-        ("ResourceApplyAdam", False, "larger batch"),
     ],
 )
 def test_a_computation_says_what_makes_its_op_shorter(
@@ -308,6 +307,19 @@ def test_a_computation_says_what_makes_its_op_shorter(
     found = advice_by_key(replace(facts_with_illness("healthy"), ops=ops))["computation"]
     assert remedy in found.advice
     assert ("only for a metric" in found.advice) is not trains
+
+
+def test_all_ops_of_an_optimizer_are_one_update(facts_with_illness: Any) -> None:
+    update = [OpTime("adam", op, 0.15) for op in ("Sub", "Mul", "AssignAddVariableOp")]
+    ops = (OpTime("dense", "MatMul", 0.3, trains=True), *update)
+    placed = Placed(largest=PlacedVariable("table", "/device:CPU:0", 15_000_000))
+    facts = replace(facts_with_illness("healthy"), ops=ops, placed=placed)
+    found = advice_by_key(facts)["computation"]
+    assert "most of all the update of `adam` (`Sub`, `Mul`, `AssignAddVariableOp`)" in (
+        found.sentence
+    )
+    assert "The largest variable is `table` (15.0 MB)" in found.advice
+    assert "more replicas do not help" in found.advice
 
 
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {

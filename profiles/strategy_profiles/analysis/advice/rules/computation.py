@@ -3,8 +3,9 @@
 ## What it does
 
 Takes the time in which replicas run their own ops, if it is a fifth of the loop or more, and names
-the type of op, the layer and the line of the program that take most of it. It ranks by that part: a
-remedy elsewhere that gains more comes first.
+the type of op, the layer and the line of the program that take most of it. All ops of an optimizer
+are one part, its update. The finding ranks by that part: a remedy elsewhere that gains more comes
+first.
 
 ## Why is this slow
 
@@ -49,11 +50,6 @@ REMEDIES = {
     r"TopK\w*|InTopK\w*|Sort|Argsort|Unique\w*": (
         "Order fewer candidates, or order them in the validation only."
     ),
-    r"Resource(Sparse)?Apply\w*": (
-        "An update takes time in proportion to the size of its variables, not of the batch: a "
-        "larger batch needs fewer updates for an epoch, SGD keeps nothing beside a variable, and "
-        "Adam keeps two values for each of its elements."
-    ),
     r"(Stateless)?(Random|Truncated|Multinomial)\w*": (
         "Draw fewer random numbers: for a smaller tensor, once for several steps, or in the input "
         "pipeline, beside the step."
@@ -72,6 +68,14 @@ REMEDIES = {
     ),
 }
 """What makes the time of some types of op shorter."""
+OF_AN_UPDATE = (
+    "Each replica updates all variables, so more replicas do not help, and a larger batch needs "
+    "fewer updates for an epoch.{largest} If a batch uses few rows of a table, make the table "
+    "smaller, or update it by SGD without momentum: of Keras's optimizers it alone writes these "
+    "rows and no others."
+)
+_UPDATES = ("Assign", "Resource")
+"""How the names of ops begin that write a variable."""
 OF_ANY_OP = "Else more replicas, a faster device or less work per step help."
 OF_A_METRIC = "If an op is needed only for a metric, compute it less often."
 MOST = 3
@@ -83,40 +87,61 @@ def find(facts: Facts) -> Iterator[Finding]:
     row = facts.account.row("loop/steps/compute")
     if row is None or facts.account.share_of_usual(row) < SHARE or not facts.ops:
         return
-    types = _by_type(facts.ops)[:MOST]
-    if not types:
+    groups = _groups(facts.ops)[:MOST]
+    if not groups:
         return
-    of_loop, shares = facts.account.share(row), [_share(parts) for parts in types]
+    of_loop, shares = facts.account.share(row), [_share(group) for group in groups]
     named = [
-        f"{_named(parts)}, {units.share(share * of_loop)}"
-        for parts, share in zip(types, shares, strict=True)
+        f"{_named(group)}, {units.share(share * of_loop)}"
+        for group, share in zip(groups, shares, strict=True)
     ]
     then = f"; then {'; '.join(named[1:])}" if named[1:] else ""
-    trains = _share([op for op in types[0] if op.trains]) > shares[0] / 2
-    remedies = (*_of_type(types[0][0].op), *([] if trains else [OF_A_METRIC]), OF_ANY_OP)
+    is_update, op = _is_update(groups[0]), groups[0][0].op
+    trains = is_update or _share([each for each in groups[0] if each.trains]) > shares[0] / 2
+    remedies = [*_of_type(op), *([] if trains else [OF_A_METRIC]), OF_ANY_OP]
     yield finding(
         facts,
         KEY,
         f"Its computation limits it, most of all {named[0]} of {facts.loop_name}{then}. All ops of "
         f"the replicas take {units.share(of_loop)}.",
-        " ".join(remedies),
+        OF_AN_UPDATE.format(largest=_largest(facts)) if is_update else " ".join(remedies),
         facts.account.cost(row.total_ms * shares[0], "derived", facts.held_up.num_steps),
-        ops=[_named(parts) for parts in types],
+        ops=[_named(group) for group in groups],
         trains=trains,
     )
+
+
+def _largest(facts: Facts) -> str:
+    largest = facts.placed.largest
+    if largest is None:
+        return ""
+    return f" The largest variable is `{largest.name}` ({units.size(largest.bytes)})."
 
 
 def _of_type(op: str) -> list[str]:
     return [words for types, words in REMEDIES.items() if re.fullmatch(types, op)]
 
 
-def _by_type(ops: Sequence[OpTime]) -> list[list[OpTime]]:
-    """The ops of each type, the type that takes most first, without those that run Python."""
-    types: dict[str, list[OpTime]] = defaultdict(list)
+def _groups(ops: Sequence[OpTime]) -> list[list[OpTime]]:
+    """All ops of an optimizer, which makes one update of many ops; else the ops of each type. The
+    group that takes most is first; ops that run Python are in none."""
+    layers: dict[str | None, list[OpTime]] = defaultdict(list)
     for op in ops:
-        if op.op not in PYTHON_OPS:
-            types[op.op].append(op)
-    return sorted(types.values(), key=_share, reverse=True)
+        layers[op.layer].append(op)
+    groups: dict[tuple[str | None, str], list[OpTime]] = defaultdict(list)
+    for layer, members in layers.items():
+        is_update = layer is not None and _is_update(members)
+        for op in members:
+            if op.op not in PYTHON_OPS:
+                groups[(layer, "") if is_update else (None, op.op)].append(op)
+    return sorted(groups.values(), key=_share, reverse=True)
+
+
+def _is_update(members: Sequence[OpTime]) -> bool:
+    """Whether they are of one layer that writes variables and is not trained, as an optimizer."""
+    is_one = len({op.layer for op in members}) == 1
+    writes = any(op.op.startswith(_UPDATES) for op in members)
+    return is_one and writes and not any(op.trains for op in members)
 
 
 def _share(parts: Sequence[OpTime]) -> float:
@@ -135,9 +160,11 @@ def _line(parts: Sequence[OpTime]) -> str:
 
 
 def _named(parts: Sequence[OpTime]) -> str:
-    name = shortened(parts[0].op, MOST_OF_A_NAME)
+    names = [f"`{shortened(part.op, MOST_OF_A_NAME)}`" for part in parts]
     layers = [op.layer for op in parts if op.layer is not None]
+    if _is_update(parts):
+        return f"the update of `{layers[0]}`{_line(parts)} ({', '.join(names[:MOST])})"
     if not layers:
-        return f"`{name}`{_line(parts)}"
+        return f"{names[0]}{_line(parts)}"
     among = "" if len(set(layers)) == 1 else " and others"
-    return f"`{name}` of `{layers[0]}`{among}{_line(parts)}"
+    return f"{names[0]} of `{layers[0]}`{among}{_line(parts)}"

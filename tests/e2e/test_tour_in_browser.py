@@ -79,7 +79,8 @@ def reach(control: Locator) -> Locator:
 
 
 def visit(page: Page, link: str) -> None:
-    """Another page about the same run, by the header or the row below it."""
+    """Another page about the same run, by the header or the row below it, at the top of a page."""
+    page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 0)")
     reach(page.get_by_role("link", name=link, exact=True)).click()
     page.wait_for_url(re.compile(rf"/{PAGES[link]}"))
     wait_until_drawn(page)

@@ -15,6 +15,7 @@ from strategy_profiles.analysis.graph_file import graph_file
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.capture.graph import read_graph_rows
 from strategy_profiles.capture.intervals import Intervals
+from strategy_profiles.reporting import units
 from strategy_profiles.run.replica_scope import replica_in
 from strategy_profiles.run.tensorflow_names import ARGUMENT, READ_VARIABLE
 from strategy_profiles.tables.columns import Bools, floats, ints, is_one_of, of_segment, texts
@@ -46,6 +47,9 @@ class PlacedVariable(Struct, frozen=True):
     name: str
     device: str
     bytes: float
+
+    def __str__(self) -> str:
+        return f"`{self.name}` ({units.size(self.bytes)})"
 
 
 class CopiedVariables(Struct, frozen=True):
@@ -93,10 +97,15 @@ class Placed(Struct, frozen=True):
     dense_gradients: tuple[DenseGradient, ...] = ()
     """The largest first."""
     largest: PlacedVariable | None = None
-    """The largest variable; of several, the one with the shortest name, as an optimizer names what
-    it keeps for a variable after it."""
+    """The largest variable that is named after its layer. Of several, it is the one with the
+    shortest name: an optimizer names what it keeps for a variable after it."""
     num_variables: int = 0
     """Of any size, on all devices; 0 if none is known."""
+
+    @property
+    def said_of_largest(self) -> str:
+        """` The largest variable is `table` (15.0 MB).`, or nothing."""
+        return f" The largest variable is {self.largest}." if self.largest else ""
 
 
 def placed(profile: Profile, segment: SegmentOpened) -> Placed:
@@ -125,9 +134,18 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
             rows.filter(pa.array(is_large & _is_in(rows, "kind", ("op",)))),
             variables,
         ),
-        largest=min(variables, key=lambda each: (-each.bytes, len(each.name)), default=None),
+        largest=min(
+            filter(_is_named, variables),
+            key=lambda each: (-each.bytes, len(each.name)),
+            default=None,
+        ),
         num_variables=int(np.count_nonzero(is_variable)),
     )
+
+
+def _is_named(variable: PlacedVariable) -> bool:
+    """Whether it is named after its layer: else its name may be that of the op that reads it."""
+    return "/" in variable.name
 
 
 def _is_in(rows: pa.Table, name: str, wanted: Sequence[str]) -> Bools:

@@ -212,6 +212,8 @@ class StepDone(Recorded, frozen=True, gc=False, tag="step"):
 
 MADE_AGAIN = "the program makes a new tf.function for each call"
 """Begin of `Retraced.argument` if the function itself is another one each time."""
+VALUE_CHANGES, SHAPE_CHANGES = "is a Python value that changes", "changes its shape or type"
+"""What `Retraced.argument` says of an argument."""
 COMPILED_AGAIN = "the model was compiled or built again before it"
 """`Retraced.argument` of the function with which Keras's `fit` trains."""
 

@@ -12,6 +12,8 @@ from strategy_profiles.run.replica_scope import without_replica
 
 _OUTER = re.compile(r"^(?:Func/|(?:Stateful)?PartitionedCall(?:_\d+)?/|gradient_tape/)+")
 """Scopes around all ops of a function that the runtime has inlined, and of gradients."""
+_ON_OTHER_DEVICE = "_cloop"
+"""How the name begins of the ops that run a loop on a device other than its first."""
 _LOOP = re.compile(r"(?:(?P<of>.{1,400})/(?P=of)_grad|(?P<loop>.{1,400}?))/(?:body|cond)/_\d+/")
 """The number is that of the function that the runtime inlined. Longer names would take long."""
 
@@ -27,4 +29,4 @@ def loop_in(name: str) -> str | None:
 def plain(name: str) -> str:
     """The name of an op as its function has it, whatever the replica; a gradient's without
     `gradient_tape`."""
-    return _OUTER.sub("", without_replica(name), count=1)
+    return _OUTER.sub("", without_replica(name.removeprefix(_ON_OTHER_DEVICE)), count=1)

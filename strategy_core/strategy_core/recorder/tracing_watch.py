@@ -13,7 +13,7 @@ from typing import Any
 
 from strategy_core.private_tf.frame_names import is_library
 from strategy_core.runtime.live_objects import instances
-from strategy_profiles.run.events import Retraced
+from strategy_profiles.run.events import SHAPE_CHANGES, VALUE_CHANGES, Retraced
 
 MOST_FUNCTIONS = 16
 """Number of functions watched, those with the most traces first.
@@ -126,9 +126,9 @@ def _described(name: str, values: list[str]) -> str:
     literals = [match[1] for value in values if (match := re.match(r"Literal\[(.*)\]$", value))]
     if literals:
         examples = ", ".join(literals[-_SHOWN:])
-        return f"argument `{name}` is a Python value that changes ({examples})"
+        return f"argument `{name}` {VALUE_CHANGES} ({examples})"
     examples = ", ".join(_differing_tensors(values[-_SHOWN:]))
-    return f"argument `{name}` changes its shape or type ({examples})"
+    return f"argument `{name}` {SHAPE_CHANGES} ({examples})"
 
 
 def _differing_tensors(values: list[str]) -> list[str]:

@@ -397,14 +397,14 @@ def test_the_start_of_many_ops_is_no_unknown_reason(tmp_path: Path) -> None:
     by_key = advice_by_key(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **many)))
     assert "idle" not in by_key
     sentence = by_key["small-ops"].sentence
-    assert "runs 2,400 ops in a step, most of them in the loop rnn/while." in sentence
+    assert "runs 2,400 ops in a step, most of them in the loop `rnn/while`." in sentence
 
 
 def test_a_loop_of_unrecorded_ops_is_named(tmp_path: Path) -> None:
     loop = cause("between-ops", "rnn/while", 15.0, count=None)
     by_key = advice_by_key(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **loop)))
     assert "idle" not in by_key
-    assert "too short to be recorded, such as those of the loop rnn/while" in (
+    assert "too short to be recorded, such as those of the loop `rnn/while`" in (
         by_key["small-ops"].sentence
     )
 
@@ -499,7 +499,9 @@ def test_a_loop_of_unrecorded_ops_leaves_open_whether_a_late_replica_works_longe
     loop = cause("between-ops", "rnn/while", 2.0, count=None)
     run = write_run(tmp_path / "run", replicas=2, straggler=(1, 15.0), **loop)
     advice = advice_by_key(facts_of(run))["straggler"].advice
-    assert advice.startswith("Whether it has more work is not known, as the ops of rnn/while are")
+    assert advice.startswith(
+        "Whether it has more work is not known, as the ops of the loop `rnn/while` are"
+    )
 
 
 @pytest.mark.parametrize("is_of_lab", [True, False])

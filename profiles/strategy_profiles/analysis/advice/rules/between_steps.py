@@ -22,6 +22,7 @@ losses: keep a running sum or a metric.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -48,6 +49,7 @@ NO_GAIN = "What runs between the steps is not an op of the replayed step."
 FEWEST_GAPS = 20
 GROWTH_TIMES = 2.0
 """The last quarter of the gaps over the first, at least, for gaps that grow."""
+_ONLY_A_CALL = re.compile(r"(?:[\w, ]{1,80} = )?([A-Za-z_][\w.]{0,80})\([^()]{0,200}\)")
 _SUBJECT = {
     "own-lines": "Between steps the program's own code",
     "function": "Between steps a tf.function that is not the step",
@@ -81,15 +83,22 @@ _KEEP_A_SUM = (
 def _advice(line: Row) -> str:
     if line.kind == "function":
         return "Call it every few steps, or make it a part of the step."
-    if line.call:
+    called = line.call or _called(line.text or "")
+    if called:
         return (
-            f"The line calls {line.call}: put ops that run one by one into a tf.function, do work "
-            "on data in the dataset's map(), and the rest every few steps."
+            f"The line calls {called}: call it every few steps. If it runs ops one by one, put "
+            "them into a tf.function; if it is work on data, do it in the dataset's map()."
         )
     return (
         "If it is a Python loop, compute with whole NumPy arrays instead. Otherwise do it every "
         "few steps or, if it is work on data, in the dataset's map()."
     )
+
+
+def _called(text: str) -> str | None:
+    """`gc.collect` of a line that does nothing but call it: a function in C has no frame."""
+    match = _ONLY_A_CALL.fullmatch(text.strip())
+    return match[1] if match else None
 
 
 def _grows(grown: tuple[float, float] | None) -> str:

@@ -66,7 +66,8 @@ def _moved(facts: Facts) -> tuple[str, str]:
         remedy = "try another cross-device algorithm, or use fewer replicas."
     else:
         remedy = "or spread the variables over more parameter servers."
-    advice = f"Raise the batch per replica (the bytes stay the same), {remedy}"
+    largest = "" if facts.is_imported else facts.placed.said_of_largest
+    advice = f"Raise the batch per replica (the bytes stay the same), {remedy}{largest}"
     if facts.lacks_ranks:
         return "waits for other ranks or moves tensors between them", advice
     if facts.breakdown.undivided:

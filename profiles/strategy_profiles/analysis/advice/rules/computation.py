@@ -104,18 +104,13 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"Its computation limits it, most of all {named[0]} of {facts.loop_name}{then}. All ops of "
         f"the replicas take {units.share(of_loop)}.",
-        OF_AN_UPDATE.format(largest=_largest(facts)) if is_update else " ".join(remedies),
+        OF_AN_UPDATE.format(largest=facts.placed.said_of_largest)
+        if is_update
+        else " ".join(remedies),
         facts.account.cost(row.total_ms * shares[0], "derived", facts.held_up.num_steps),
         ops=[_named(group) for group in groups],
         trains=trains,
     )
-
-
-def _largest(facts: Facts) -> str:
-    largest = facts.placed.largest
-    if largest is None:
-        return ""
-    return f" The largest variable is `{largest.name}` ({units.size(largest.bytes)})."
 
 
 def _of_type(op: str) -> list[str]:

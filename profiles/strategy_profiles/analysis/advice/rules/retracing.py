@@ -35,13 +35,20 @@ from strategy_profiles.analysis.facts import (
     per_step,
 )
 from strategy_profiles.reporting import units
-from strategy_profiles.run.events import COMPILED_AGAIN, MADE_AGAIN
+from strategy_profiles.run.events import COMPILED_AGAIN, MADE_AGAIN, SHAPE_CHANGES, VALUE_CHANGES
 
 KEY = "retracing"
 ROWS = ("loop/steps/tracing", "loop/steps", "loop/between/tracing")
 NO_GAIN = "Steps that trace are left out of a replay."
 FEWEST_RETRACES = 2
 GATHER = "Strategy.gather"
+OF_CHANGES = {
+    VALUE_CHANGES: "Pass changing numbers as tensors (tf.constant, tf.Variable).",
+    SHAPE_CHANGES: (
+        "Give the tf.function an input_signature with None for the sizes that change, or "
+        "reduce_retracing=True, or pad the batches to a few lengths."
+    ),
+}
 _GATHER_INSIDE = (
     "Call strategy.gather within the tf.function of the step: outside of one, TensorFlow makes a "
     "new function for each value that it gathers, and traces it."
@@ -138,7 +145,5 @@ def _about_tracing(argument: str | None, *, is_known: bool) -> str:
             "Create each tf.function once, outside the loop, and pass it tensors: it is "
             "traced again for a new Python value or shape."
         )
-    return (
-        "Pass changing numbers as tensors (tf.constant, tf.Variable). For changing shapes, "
-        "give the tf.function an input_signature or reduce_retracing=True."
-    )
+    remedies = [words for change, words in OF_CHANGES.items() if change in argument]
+    return " ".join(remedies or OF_CHANGES.values())

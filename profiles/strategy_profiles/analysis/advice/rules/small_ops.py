@@ -35,6 +35,7 @@ from strategy_profiles.analysis.facts import (
     per_step,
 )
 from strategy_profiles.errors import shortened
+from strategy_profiles.run.loop_scope import plain
 
 KEY = "small-ops"
 ROWS = ("loop/steps/idle", "loop/steps/compute")
@@ -54,8 +55,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     causes = facts.held_up.of_kind("between-ops")
     num_ops, loop = sum(cause.count for cause in causes), facts.held_up.loop or ""
     of_step = of_a_step(facts, held_ms, wall)
-    line = line_of_loop(facts.line_of, loop) if loop else None
-    named = _named(loop, line)
+    named = loop_named(facts, loop) if loop else ""
     if num_ops:
         where = f", most of them in the loop {named}" if loop else ""
         sentence = (
@@ -80,15 +80,16 @@ def find(facts: Facts) -> Iterator[Finding]:
         per_step(facts, held_ms + ran_ms, wall),
         num_ops=num_ops or None,
         loop=loop or None,
-        line=line,
+        line=line_of_loop(facts.line_of, loop) if loop else None,
         held_ms=held_ms,
         ran_ms=ran_ms,
     )
 
 
-def _named(loop: str, line: str | None) -> str:
-    name = shortened(loop, MOST_OF_A_NAME)
-    return f"at {line.rpartition('/')[2]} ({name})" if line else name
+def loop_named(facts: Facts, loop: str) -> str:
+    """`at train.py:12 (rnn/while)`, or the name alone: the line made most ops of the loop."""
+    name, line = shortened(plain(loop), MOST_OF_A_NAME), line_of_loop(facts.line_of, loop)
+    return f"at {line.rpartition('/')[2]} ({name})" if line else f"`{name}`"
 
 
 def _ran_ms(facts: Facts, loop: str) -> float:

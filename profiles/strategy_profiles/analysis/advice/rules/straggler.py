@@ -37,6 +37,7 @@ from strategy_profiles.analysis.advice.late_because import (
     late_batch,
 )
 from strategy_profiles.analysis.advice.rules import detour, shared_cores, variable_off_device
+from strategy_profiles.analysis.advice.rules.small_ops import loop_named
 from strategy_profiles.analysis.captured_steps import is_unlike
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.late_replicas import (
@@ -48,7 +49,6 @@ from strategy_profiles.analysis.late_replicas import (
 from strategy_profiles.analysis.longer_op import LongerOp
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.analysis.stragglers import ReplicaLateness
-from strategy_profiles.errors import shortened
 from strategy_profiles.reporting import units
 from strategy_profiles.run.events import IN_TURNS
 from strategy_profiles.run.injected_delay import injected_delays
@@ -192,9 +192,9 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
     loop = facts.held_up.unrecorded_loop
     if loop is not None:
         return (
-            f"{lead}Whether it has more work is not known, as the ops of {shortened(loop, 56)} are "
-            "too short to be recorded. Compare the data of the replicas, such as the lengths of "
-            "their sequences, then check its input pipeline."
+            f"{lead}Whether it has more work is not known, as the ops of the loop "
+            f"{loop_named(facts, loop)} are too short to be recorded. Compare the data of the "
+            "replicas, such as the lengths of their sequences, then check its input pipeline."
         )
     if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not works_longer(facts, worst):
         return (

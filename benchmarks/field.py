@@ -168,7 +168,8 @@ def with_starts(truth: dict[str, Any], program: Path) -> tuple[dict[str, Any], s
     share = measured["epoch_start_s"] / measured["loop_s"] if measured["loop_s"] else 0.0
     added = ["epoch-start"] if share >= STARTS_FROM else []
     said = f"starts of epochs take {share:.0%} of the plain loop"
-    return {**truth, "also_right": [*truth["also_right"], *added]}, said
+    untrue = [kind for kind in truth["untrue"] if kind not in added]
+    return {**truth, "also_right": [*truth["also_right"], *added], "untrue": untrue}, said
 
 
 def record(program: Path, run: Path) -> int:

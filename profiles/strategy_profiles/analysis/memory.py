@@ -10,8 +10,9 @@ import pyarrow as pa
 from msgspec import Struct
 
 from strategy_profiles.reporting.device_names import in_order
-from strategy_profiles.run.events import EpochEnded
+from strategy_profiles.run.events import EpochEnded, WindowCaptured
 from strategy_profiles.tables.columns import (
+    Bools,
     Floats,
     Ints,
     codes,
@@ -22,6 +23,7 @@ from strategy_profiles.tables.columns import (
 )
 
 if TYPE_CHECKING:
+    from strategy_profiles.run.event_files import EventSource
     from strategy_profiles.tables.store import Profile
 
 PROCESS = "host"
@@ -32,7 +34,8 @@ COUNTED_BY = {
 }
 MIN_SAMPLES = 8
 GROWING_SHARE = 0.05
-_NO_END = np.zeros(0, np.int64)
+FEWEST_RISES = 3
+"""So many intervals between two samples must be left for the memory to grow."""
 
 
 class DeviceMemory(Struct, frozen=True):
@@ -47,7 +50,8 @@ class DeviceMemory(Struct, frozen=True):
     """The allocator's own peak where it keeps one, else the largest sample."""
     growth_bytes_per_step: float | None
     """Slope over the second half of the samples; None with fewer than 8 samples. What is added
-    between two epochs, as by a shuffle buffer that is filled again, does not count."""
+    between two epochs, as by a shuffle buffer that is filled again, does not count, nor what the
+    process adds while a full capture is made and written."""
     is_growing: bool
     """Over the second half, use grows by more than 5 % and nearly every sample rises. One large
     rise alone is no growth: a capture or a validation allocates once."""
@@ -63,20 +67,33 @@ def memory_use(profile: Profile) -> tuple[DeviceMemory, ...]:
         floats(rows, "peak_bytes"),
         ints(rows, "step"),
     )
-    ends = _epoch_ends(profile)
+    sources = {source.worker: source for source in profile.sources}
+    ordered = sorted(keys.items(), key=lambda item: (item[0][0], rank[item[0][1]]))
     return tuple(
-        _of_device(*key, used[members], peaks[members], steps[members], ends.get(key[0], _NO_END))
-        for key, members in sorted(keys.items(), key=lambda item: (item[0][0], rank[item[0][1]]))
+        _of_device(
+            *key,
+            used[members],
+            peaks[members],
+            steps[members],
+            _is_of_program(sources.get(key[0]), key[1], steps[members]),
+        )
+        for key, members in ordered
     )
 
 
-def _epoch_ends(profile: Profile) -> dict[int, Ints]:
-    """The last step of each epoch, ascending, by worker."""
-    return {
-        source.worker: np.unique([end.step for end in source.of_kind(EpochEnded)])
-        for source in profile.sources
-        if source.worker is not None
-    }
+def _is_of_program(source: EventSource | None, device: str, steps: Ints) -> Bools:
+    """By interval between two samples, whether what is added in it is added by the steps."""
+    is_own = np.ones(max(0, len(steps) - 1), bool)
+    if source is None:
+        return is_own
+    ends = np.unique([end.step for end in source.of_kind(EpochEnded)])
+    is_own &= np.diff(np.searchsorted(ends, steps)) == 0
+    for window in source.of_kind(WindowCaptured) if device == PROCESS else ():
+        # Its file is written beside the steps that follow: the window is recorded after that.
+        at = np.searchsorted(source.steps.start_ns, window.at_ns, side="right") - 1
+        last = source.steps.step[at] if at >= 0 else window.first_step + window.num_steps
+        is_own &= (steps[1:] < window.first_step) | (steps[:-1] > last)
+    return is_own
 
 
 def rows_by_device(rows: pa.Table) -> dict[tuple[int, str, str], Ints]:
@@ -120,20 +137,19 @@ def _of_device(
     used: Floats,
     peaks: Floats,
     steps: Ints,
-    ends: Ints,
+    is_own: Bools,
 ) -> DeviceMemory:
-    half_used, half_steps = used[len(used) // 2 :], steps[len(steps) // 2 :]
-    epoch = np.searchsorted(ends, half_steps)
-    added = np.where(np.diff(epoch) == 0, np.diff(half_used), 0.0)
-    span = float(np.ptp(half_steps)) if len(half_steps) else 0.0
+    middle = len(used) // 2
+    half_used, counts = used[middle:], is_own[middle:]
+    added, num_steps = np.diff(half_used)[counts], np.diff(steps[middle:])[counts]
     slope: float | None = None
     is_growing = False
-    if len(used) >= MIN_SAMPLES and span > 0:
-        total = np.concatenate([[0.0], np.cumsum(added)])
-        slope = float(np.polyfit((half_steps - half_steps[0]).astype(float), total, 1)[0])
-        rises = float(np.mean(added[np.diff(epoch) == 0] > 0)) if added.any() else 0.0
-        steady = min(slope * span, float(added.sum() - added.max()))
-        is_growing = steady > GROWING_SHARE * float(half_used.mean()) and rises >= 0.8
+    if len(used) >= MIN_SAMPLES and num_steps.any():
+        after, total = (np.concatenate([[0.0], np.cumsum(each)]) for each in (num_steps, added))
+        slope = float(np.polyfit(after, total, 1)[0])
+        steady = min(slope * float(after[-1]), float(added.sum() - added.max()))
+        rises = len(added) >= FEWEST_RISES and np.mean(added > 0) >= 0.8
+        is_growing = bool(rises) and steady > GROWING_SHARE * float(half_used.mean())
     known = peaks[np.isfinite(peaks)]
     return DeviceMemory(
         worker=worker,

@@ -91,7 +91,9 @@ def _lines(profile: Profile, used: Sequence[DeviceMemory], names: Sequence[str])
     )
 
 
-def _trend(item: DeviceMemory) -> str:
+def _trend(item: DeviceMemory) -> str | None:
+    if item.growth_bytes_per_step is None:
+        return None
     return "keeps growing" if item.is_growing else "steady"
 
 

@@ -11,11 +11,11 @@ from strategy_profiles.analysis.breakdown import step_breakdown
 from strategy_profiles.analysis.capture_cost import capture_cost
 from strategy_profiles.analysis.efficiency import efficiency, scaling
 from strategy_profiles.analysis.input_share import input_share
-from strategy_profiles.analysis.memory import memory_use
+from strategy_profiles.analysis.memory import PROCESS, memory_use
 from strategy_profiles.analysis.placement import placement
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.run.event_log import EventLog
-from strategy_profiles.run.events import MemorySampled, PlacementRecorded
+from strategy_profiles.run.events import MemorySampled, PlacementRecorded, WindowCaptured
 from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
 
@@ -70,6 +70,19 @@ def test_memory_that_rises_once_or_only_between_epochs_does_not_grow(tmp_path: P
         log.write(MemorySampled("/device:CPU:1", step, once, None, "tf"))
     log.close()
     assert [used.is_growing for used in memory_use(strategy_profiles.load(run))] == [False, False]
+
+
+def test_memory_that_a_capture_adds_to_the_process_is_no_growth(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=400, replicas=2, memory=False)
+    log = EventLog(run / "worker-0-0/events.jsonl")
+    for step in range(0, 400, 10):
+        used = 1000 + 100 * max(0, step - 190)
+        log.write(MemorySampled("/device:CPU:0", step, used, None, "tf"))
+        log.write(MemorySampled(PROCESS, step, used, None, "process-resident"))
+    log.write(WindowCaptured(9, 0, 200, 5, "window-000009", 0, 0, 0.0, 0.0, 0.0, error="lost"))
+    log.close()
+    device, process = memory_use(strategy_profiles.load(run))
+    assert (device.is_growing, process.is_growing) == (True, False)
 
 
 def test_input_share_is_input_over_wall(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ FEWEST_GAPS = 20
 GROWTH_TIMES = 2.0
 """The last quarter of the gaps over the first, at least, for gaps that grow."""
 _ONLY_A_CALL = re.compile(r"(?:[\w, ]{1,80} = )?([A-Za-z_][\w.]{0,80})\([^()]{0,200}\)")
+_OVER_A_TENSOR = "_TensorIterator."
 _SUBJECT = {
     "own-lines": "Between steps the program's own code",
     "function": "Between steps a tf.function that is not the step",
@@ -83,6 +84,11 @@ _KEEP_A_SUM = (
 def _advice(line: Row) -> str:
     if line.kind == "function":
         return "Call it every few steps, or make it a part of the step."
+    if (line.call or "").startswith(_OVER_A_TENSOR):
+        return (
+            "A loop over a tensor runs an op for each of its elements: call .numpy() once, and "
+            "loop over the array, or compute with all of it at once."
+        )
     called = line.call or _called(line.text or "")
     if called:
         return (

@@ -11,4 +11,4 @@ def _show() -> None:
     show_page()
 
 
-PAGE = Page("This installation", _show, place="Help")
+PAGE = Page("This installation", _show, place="Help", needs=("Button",))

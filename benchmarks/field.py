@@ -42,6 +42,7 @@ STARTS_FROM = 0.15
 KINDS = {
     "before-training": "before-training",
     "between-steps": "own-code",
+    "busy-thread": "launch-overhead",
     "callback": "callback",
     "checkpoint": "checkpoint",
     "communication": "communication",

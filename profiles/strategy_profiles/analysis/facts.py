@@ -14,6 +14,7 @@ from strategy_profiles.analysis.account.op_time import OpTime, lines_of_ops, op_
 from strategy_profiles.analysis.all_idle import all_idle_ms
 from strategy_profiles.analysis.between_steps import BetweenSteps, between_steps
 from strategy_profiles.analysis.breakdown import StepBreakdown, step_breakdown
+from strategy_profiles.analysis.busy_threads import BusyThread, busy_threads
 from strategy_profiles.analysis.capture_cost import CaptureCost, capture_cost
 from strategy_profiles.analysis.causes import SegmentCauses, held_up
 from strategy_profiles.analysis.communication import Communication, communication
@@ -167,9 +168,11 @@ class Facts(Struct, frozen=True):
     read_all_idle_ms: Callable[[], float | None]
     read_input_collectives: Callable[[], float | None]
     read_side_by_side: Callable[[], float | None]
-    read_lone_worker: Callable[[], LoneWorker | None]
     read_longer_op: Callable[[int, Collection[int]], LongerOp | None]
+    read_lone_worker: Callable[[], LoneWorker | None]
     """The worker of a `ClusterCoordinator` that the others wait for; None if there is none."""
+    read_busy_threads: Callable[[], tuple[BusyThread, ...]]
+    """Functions of the program that compute in other Python threads, the busiest first."""
     read_batch_line: Callable[[int], StackFrame | None]
     """The line at which a worker waits for its batches; None if none was sampled."""
     noted: Mapping[str, str]
@@ -297,6 +300,9 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
             ("side-by-side", number), lambda: side_by_side(profile, number)
         ),
         read_lone_worker=lambda: lone_worker(profile, number),
+        read_busy_threads=lambda: profile.once(
+            ("busy-threads", number), lambda: busy_threads(profile, number)
+        ),
         read_longer_op=lambda replica, others: longer_op(profile, number, replica, others),
         read_batch_line=lambda worker: batch_line(profile, worker),
         noted=_noted(profile, number),

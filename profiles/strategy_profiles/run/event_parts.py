@@ -104,6 +104,17 @@ class StackPlace(Struct, frozen=True):
     """Workers of a `ClusterCoordinator` that did a step meanwhile, by their numbers."""
 
 
+class ThreadTime(Struct, frozen=True):
+    """What another Python thread of the program computed."""
+
+    name: Name
+    """Python's name of the thread."""
+    cpu_us: Count
+    """Its processor time, in microseconds."""
+    line: StackFrame
+    """The outermost line of the program on its stack, at the end of that time."""
+
+
 SHUFFLE = ".shuffle("
 PYTHON_OF_INPUT = ("from_generator(", "py_function(", "numpy_function(")
 CHANGEABLE = (

@@ -34,6 +34,7 @@ from strategy_profiles.run.event_parts import (
     StackPlace,
     TableFile,
     Threads,
+    ThreadTime,
     TpuFinding,
 )
 from strategy_profiles.spec.field_types import (
@@ -439,6 +440,8 @@ class StacksSampled(Recorded, frozen=True, tag="stacks"):
     for_us: Annotated[list[Count], Meta(max_length=MOST_ITEMS)] = []
     """Time that each sample counts for, in microseconds, if that is not `after_us`: calls that keep
     Python's lock have the samples after them at the same places of each step."""
+    threads: Annotated[list[ThreadTime], Meta(max_length=64)] = []
+    """What other Python threads of the program computed in the time of these samples."""
 
 
 class ResourcesSampled(Recorded, frozen=True, tag="resources"):

@@ -10,13 +10,21 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from strategy_profiles.run.event_files import read_source
-from strategy_profiles.run.event_parts import Loop, StackPlace
+from strategy_profiles.run.event_parts import Loop, StackPlace, ThreadTime
 from strategy_profiles.run.events import StacksSampled
 from strategy_profiles.run.layout import WorkerFolder
 
 RUNNING = ("function", "op")
 FEWEST = 10
 """Samples that must tell how many cores a process uses."""
+
+
+class ThreadsUsed(Struct, frozen=True):
+    """What other Python threads computed between two times of the wall clock."""
+
+    begin_ns: int
+    end_ns: int
+    threads: Sequence[ThreadTime]
 
 
 class Stacks(Struct, frozen=True):
@@ -38,6 +46,8 @@ class Stacks(Struct, frozen=True):
     """Text by file and line number, of lines that were sampled and of those around them."""
     sources: Mapping[str, str] = {}
     """Text of the program's files by path, as far as it was recorded."""
+    threads: Sequence[ThreadsUsed] = ()
+    """What other Python threads of the program computed, in order."""
     notes: Sequence[str] = ()
     """Sentences about lines of the file that are left out, missing or in another order."""
 
@@ -63,6 +73,10 @@ class Stacks(Struct, frozen=True):
 
 
 NO_STACKS = Stacks(None, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))
+
+
+def _threads_used(event: StacksSampled) -> ThreadsUsed:
+    return ThreadsUsed(event.since_ns, event.since_ns + 1000 * sum(event.after_us), event.threads)
 
 
 def read_stacks(folder: WorkerFolder) -> Stacks:
@@ -105,5 +119,6 @@ def read_stacks(folder: WorkerFolder) -> Stacks:
         [loop for event in events for loop in event.loops],
         {(each.file, each.line): each.text for event in events for each in event.around},
         {each.file: each.text for event in events for each in event.sources},
+        [_threads_used(event) for event in events],
         source.notes,
     )

@@ -38,6 +38,7 @@ from types import CodeType, FrameType
 from typing import NamedTuple
 
 from strategy_core.private_tf import frame_names
+from strategy_core.recorder.other_threads import OtherThreads
 from strategy_core.recorder.stack_roles import WITHIN, Role, role_of
 from strategy_core.runtime import kept_lock, switch_interval
 from strategy_core.runtime.gc_control import postponed
@@ -155,6 +156,7 @@ class StackSampler:
         self._workers: dict[int, int] = {}
         """Workers of a `ClusterCoordinator` by the thread that waits for their steps."""
         self._source_left = _MOST_SOURCE
+        self._others = OtherThreads(self._role_of)
 
     def start(self) -> None:
         kept_lock.when_kept.append(self._look_if_due)
@@ -314,14 +316,10 @@ class StackSampler:
         codes: list[CodeType] = []
         numbers: list[int] = []
         roles = self._roles
-        if len(roles) >= _MOST_ROLES:  # functions that AutoGraph makes again in each trace
-            roles.clear()
         current: FrameType | None = frame
         while current is not None and len(codes) < _MAX_FRAMES:
             code = current.f_code
-            role = roles.get(code)
-            if role is None:
-                role = roles[code] = role_of(code)
+            role = roles.get(code) or self._role_of(code)
             codes.append(code)
             if role.origin == "program":
                 # The line is None at an instruction that belongs to none (`co_lines`).
@@ -335,8 +333,16 @@ class StackSampler:
             stack = self._known[key] = self._new(codes, numbers)
         return stack
 
+    def _role_of(self, code: CodeType) -> Role:
+        role = self._roles.get(code)
+        if role is None:
+            if len(self._roles) >= _MOST_ROLES:  # functions that AutoGraph makes in each trace
+                self._roles.clear()
+            role = self._roles[code] = role_of(code)
+        return role
+
     def _new(self, codes: Sequence[CodeType], numbers: Sequence[int]) -> Stack:
-        roles = [self._roles[code] for code in codes]
+        roles = [self._role_of(code) for code in codes]
         own = [code for code, role in zip(codes, roles, strict=True) if role.origin == "program"]
         lines = [
             (code.co_filename, number, code.co_qualname)
@@ -347,6 +353,10 @@ class StackSampler:
     def _write(self) -> None:
         if self._path is None or not self._place:
             return
+        with _NO_COLLECTION:
+            frames = sys._current_frames()
+            threads = self._others.since_last_look(frames, {self._thread, *self._workers})
+            del frames
         if self._log is None:
             self._log = EventLog(self._path)
         stacks, self._stacks = self._stacks, {}
@@ -363,6 +373,7 @@ class StackSampler:
             cpu_us=self._used_us,
             sources=self._sources(files),
             for_us=self._counts_us(),
+            threads=threads,
         )
         self._since_ns, self._after_us, self._used_us, self._place = self._last_ns, [], [], []
         self._for_us = []

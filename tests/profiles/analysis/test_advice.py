@@ -16,6 +16,7 @@ import strategy_profiles
 from strategy_profiles.analysis.account.op_time import OpTime
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.registry import RULES
+from strategy_profiles.analysis.busy_threads import BusyThread
 from strategy_profiles.analysis.communication import Traffic
 from strategy_profiles.analysis.element_types import ComputedIn
 from strategy_profiles.analysis.facts import Facts, Finding, Gain
@@ -247,6 +248,12 @@ def waiting_for_one(facts: Facts) -> Facts:
     return replace(facts, read_lone_worker=lambda: alone)
 
 
+def beside_a_thread(facts: Facts) -> Facts:
+    """A program with another thread that computes in Python all the time."""
+    line = StackFrame("train.py", 12, "make_batches", "rows.append(row)")
+    return replace(facts, read_busy_threads=lambda: (BusyThread("make_batches", line, 0.97),))
+
+
 def joining(facts: Facts) -> Facts:
     """A program that waits for the workers of its coordinator for half of its steps' time."""
     steps = facts.account.row("loop/steps")
@@ -322,8 +329,17 @@ def test_all_ops_of_an_optimizer_are_one_update(facts_with_illness: Any) -> None
     assert "more replicas do not help" in found.advice
 
 
+def test_python_around_the_calls_beside_a_busy_thread_is_that_of_the_thread(
+    facts_with_illness: Any,
+) -> None:
+    found = advice_by_key(beside_a_thread(facts_with_illness("dispatch")))
+    assert "`make_batches` at train.py:12 (`rows.append(row)`)" in found["busy-thread"].sentence
+    assert "dispatch" not in found
+
+
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "before-training": ("healthy", adapting),
+    "busy-thread": ("dispatch", beside_a_thread),
     "not-captured": ("healthy", unlike),
     "partial-batch": ("healthy", partial),
     "replicas-in-turns": ("healthy", noted(IN_TURNS)),

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from strategy_profiles.analysis.advice.rules.busy_thread import of_threads_ms
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
 from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE
 from strategy_profiles.analysis.advice.rules.many_small_collectives import (
@@ -43,6 +44,11 @@ from strategy_profiles.tables.schema import CALLS
 KEY = "dispatch"
 ROWS = ("loop/steps/idle",)
 NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
+
+
+def calls_alone_ms(facts: Facts) -> float:
+    """Time of the calls of a typical captured step that no other finding explains."""
+    return without_input_ms(facts) - of_small_collectives_ms(facts) - of_threads_ms(facts)
 
 
 def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: float) -> Finding:
@@ -72,7 +78,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not wall or not facts.breakdown.is_in_sync or captures_are_unlike(facts):
         return
     calls = facts.held_up.of_kind(*CALLS)
-    calls_ms = without_input_ms(facts) - of_small_collectives_ms(facts)
+    calls_ms = calls_alone_ms(facts)
     is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
     # While a function is traced, the calls prepare it.
     if calls_ms / wall >= IDLE_SHARE and not is_tracing:

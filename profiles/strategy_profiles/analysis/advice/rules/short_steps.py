@@ -26,12 +26,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
+from strategy_profiles.analysis.advice.rules.dispatch import calls_alone_ms
 from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE, SAMPLED_MS
-from strategy_profiles.analysis.advice.rules.many_small_collectives import (
-    of_small_collectives_ms,
-)
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
-from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -62,7 +59,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     if facts.is_imported:
         return
-    calls_ms = without_input_ms(facts) - of_small_collectives_ms(facts)
+    calls_ms = calls_alone_ms(facts)
     starts = "the Python that starts it"
     if wall < SAMPLED_MS and calls_ms / wall < IDLE_SHARE:
         idle_ms = facts.all_idle_ms

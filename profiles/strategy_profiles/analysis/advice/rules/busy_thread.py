@@ -1,0 +1,67 @@
+"""Another thread of the program computes in Python while it trains.
+
+## What it does
+
+Looks for functions of the program that run in other Python threads and use 30 % of a core together
+while it trains, by the system's count of their processor time. If TensorFlow's Python around the
+calls of a typical captured step holds the step up for 10 % of it or more, the threads have their
+share of that time.
+
+## Why is this slow
+
+Only one thread at a time runs Python. Each call of TensorFlow lets the interpreter's lock go, and
+then waits until the other thread lets it go as well: 5 ms, Python's switch interval. So a step of
+1 ms can take 6 ms. A thread that computes in NumPy or TensorFlow lets the lock go meanwhile, and
+is counted as well: processor time does not tell them apart.
+
+## What to do
+
+Do the work of the thread in another process, before training, or in the dataset's `map`. If it only
+has to run now and then, `sys.setswitchinterval(0.0005)` lets the training thread go on sooner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
+from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
+from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_profiles.reporting import units
+
+KEY = "busy-thread"
+ROWS = ("loop/steps/idle",)
+NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
+CORES = 0.3
+"""Processor time of all such threads per time of the loop, from which on they have a finding."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    wall, held_ms = facts.breakdown.mean_ms("wall"), of_threads_ms(facts)
+    if not wall or captures_are_unlike(facts) or held_ms / wall < HELD_SHARE:
+        return
+    threads = facts.read_busy_threads()
+    busiest, cores = threads[0], sum(each.cores for each in threads)
+    line = busiest.line
+    others = f" and {units.counted(len(threads) - 1, 'other')}" if threads[1:] else ""
+    yield finding(
+        facts,
+        KEY,
+        f"Other threads of the program use {units.share(cores)} of a core while it trains: "
+        f"`{busiest.function}` at {line.place} (`{line.text}`){others}. Only one thread at a time "
+        f"runs Python, and TensorFlow's Python around the calls takes "
+        f"{of_a_step(facts, without_input_ms(facts), wall)} while no replica runs an op.",
+        "Do the work of that thread in another process (multiprocessing), before training, or in "
+        "the dataset's map(). Where the thread must stay, sys.setswitchinterval(0.0005) lets the "
+        "training thread go on sooner: by default it waits up to 5 ms after each call.",
+        per_step(facts, held_ms, wall),
+        place=line.place,
+        cores=cores,
+    )
+
+
+def of_threads_ms(facts: Facts) -> float:
+    """The part of the calls' time in a typical captured step that the threads have."""
+    cores = sum(each.cores for each in facts.read_busy_threads())
+    return min(cores, 1.0) * without_input_ms(facts) if cores >= CORES else 0.0

@@ -329,6 +329,37 @@ def test_all_ops_of_an_optimizer_are_one_update(facts_with_illness: Any) -> None
     assert "more replicas do not help" in found.advice
 
 
+@pytest.mark.parametrize(
+    ("call", "text", "remedy"),
+    [
+        ("Queue.get", "x, y = made.get()", "waits for another thread"),
+        ("_TensorIterator.__next__", "for loss in losses:", "call .numpy() once"),
+        (None, "gc.collect()", "The line calls gc.collect"),
+        (None, "total += 1", "If it is a Python loop"),
+    ],
+)
+def test_what_to_do_about_a_line_between_steps_is_what_the_line_does(
+    call: str | None, text: str, remedy: str, facts_with_illness: Any
+) -> None:
+    facts = facts_with_illness("healthy")
+    took_ms = 0.5 * facts.account.loop_ms
+    row = Row(
+        "loop/between/own-lines",
+        "own-lines",
+        took_ms,
+        "sampled",
+        50,
+        10,
+        "train.py",
+        40,
+        text,
+        call,
+    )
+    rows = [row, *(each for each in facts.account.rows if each.row != row.row)]
+    found = advice_by_key(replace(facts, account=replace(facts.account, rows=tuple(rows))))
+    assert remedy in found["between-steps"].advice
+
+
 def test_python_around_the_calls_beside_a_busy_thread_is_that_of_the_thread(
     facts_with_illness: Any,
 ) -> None:

@@ -50,6 +50,10 @@ FEWEST_GAPS = 20
 GROWTH_TIMES = 2.0
 """The last quarter of the gaps over the first, at least, for gaps that grow."""
 _ONLY_A_CALL = re.compile(r"(?:[\w, ]{1,80} = )?([A-Za-z_][\w.]{0,80})\([^()]{0,200}\)")
+_WAITS = (
+    *("Queue.get", "Condition.wait", "Event.wait", "Future.result", "Thread.join"),
+    *("ApplyResult.get", "IMapIterator.next", "_ConnectionBase.recv"),
+)
 _OVER_A_TENSOR = "_TensorIterator."
 _SUBJECT = {
     "own-lines": "Between steps the program's own code",
@@ -88,6 +92,12 @@ def _advice(line: Row) -> str:
         return (
             "A loop over a tensor runs an op for each of its elements: call .numpy() once, and "
             "loop over the array, or compute with all of it at once."
+        )
+    if line.call in _WAITS:
+        return (
+            "The line waits for another thread or process of the program: let it work ahead (a "
+            "longer queue, more processes; threads take turns in Python), or make the batches with "
+            "tf.data."
         )
     called = line.call or _called(line.text or "")
     if called:

@@ -33,6 +33,7 @@ from strategy_profiles.analysis.input_share import InputShare, input_share
 from strategy_profiles.analysis.late_batches import batch_line
 from strategy_profiles.analysis.lone_worker import LoneWorker, lone_worker
 from strategy_profiles.analysis.longer_op import LongerOp, longer_op
+from strategy_profiles.analysis.longest_before import LongestBefore, longest_before
 from strategy_profiles.analysis.loop_pace import LoopPace, loop_pace
 from strategy_profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_profiles.analysis.memory import DeviceMemory, memory_use
@@ -171,6 +172,8 @@ class Facts(Struct, frozen=True):
     read_longer_op: Callable[[int, Collection[int]], LongerOp | None]
     read_lone_worker: Callable[[], LoneWorker | None]
     """The worker of a `ClusterCoordinator` that the others wait for; None if there is none."""
+    read_longest_before: Callable[[], LongestBefore | None]
+    """The call that takes longest before training begins; None if nothing was sampled there."""
     read_busy_threads: Callable[[], tuple[BusyThread, ...]]
     """Functions of the program that compute in other Python threads, the busiest first."""
     read_batch_line: Callable[[int], StackFrame | None]
@@ -300,6 +303,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
             ("side-by-side", number), lambda: side_by_side(profile, number)
         ),
         read_lone_worker=lambda: lone_worker(profile, number),
+        read_longest_before=lambda: longest_before(profile, number),
         read_busy_threads=lambda: profile.once(
             ("busy-threads", number), lambda: busy_threads(profile, number)
         ),

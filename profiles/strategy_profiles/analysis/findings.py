@@ -60,9 +60,9 @@ SMALL_BATCH = "tiny-batch"
 LEFT_OVER = "computation"
 """The finding on what is left if no remedy gains much."""
 MOST, LONG_ONCE_MS = 0.5, 6000.0
-"""Least share of the loop, and length, for the first step to be the headline; of the program, for
-what comes before. A longer run has a smaller share of it, and most models take seconds to be
-traced."""
+"""Least share of the loop, and length, for the first step to be the headline; of the program
+without its imports, for what comes before. A longer run has a smaller share of it, and most models
+take seconds to be traced."""
 LONG_ENOUGH = 0.25
 """Least share of the loop for a first step that can be mended: it mostly waits for its batch, or
 traces an unrolled loop."""
@@ -203,7 +203,8 @@ def is_worth_saying(item: Finding) -> bool:
         if item.evidence.get("can_be_mended"):
             return item.cost.share >= LONG_ENOUGH
         is_long = item.evidence.get("once_ms", 0.0) >= LONG_ONCE_MS
-        return is_long and item.cost.share >= MOST
+        share: float = item.evidence.get("once_share", item.cost.share)
+        return is_long and share >= MOST
     return item.cost.share_of_usual >= WORTH_SAYING
 
 

@@ -22,6 +22,7 @@ from strategy_profiles.analysis.element_types import ComputedIn
 from strategy_profiles.analysis.facts import Facts, Finding, Gain
 from strategy_profiles.analysis.findings import LEFT_OVER, findings, gather_facts
 from strategy_profiles.analysis.lone_worker import LoneWorker
+from strategy_profiles.analysis.longest_before import LongestBefore
 from strategy_profiles.analysis.machine_load import MachineLoad
 from strategy_profiles.analysis.memory import DeviceMemory
 from strategy_profiles.analysis.placed import (
@@ -187,12 +188,14 @@ def taking_a_table(facts: Facts) -> Facts:
 
 def adapting(facts: Facts) -> Facts:
     """A layer that adapts to its data for 40 s of a minute before the loop begins."""
-    line = Row(
-        "program/before/own-lines", "own-lines", 4e4, "sampled", 300, file="me/train.py", line=9
-    )
-    account = facts.account
     program = Row("program", "program", 6e4, "measured")
-    return replace(facts, account=replace(account, rows=(program, line, *account.rows)))
+    line = StackFrame("me/train.py", 9, "<module>", "layer.adapt(texts)")
+    longest = LongestBefore(line, "TextVectorization.adapt", 4e4)
+    return replace(
+        facts,
+        account=replace(facts.account, rows=(program, *facts.account.rows)),
+        read_longest_before=lambda: longest,
+    )
 
 
 def refused(facts: Facts) -> Facts:

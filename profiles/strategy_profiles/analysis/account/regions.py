@@ -13,7 +13,7 @@ segments in one loop the earlier one has the time until the later one begins.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -163,22 +163,38 @@ def samples_of_loop(stacks: Stacks, start_ns: Ints, end_ns: Ints) -> Bools:
 
 
 def _belongs(stacks: Stacks, is_in_step: Bools) -> Bools:
-    """Which samples are in the loop that does the steps, by the program's lines."""
-    used = set(stacks.place[is_in_step].tolist())
-    lines = {line for place in used for line in _lines(stacks.places[place])}
+    """Which samples are in the loop that does the steps, by the program's lines.
+
+    Without a loop of the program's, such as `for`, it is the call that does them, as of `fit`. The
+    lines that led to that call, as of `main()`, led to all that the program did before it, too.
+    """
+    used = [stacks.places[number] for number in set(stacks.place[is_in_step].tolist())]
+    lines = {line for place in used for line in _lines(place)}
     loops = [loop for loop in stacks.loops if any(_is_in(line, loop) for line in lines)]
-    inside = [_is_of(place, loops, lines) for place in stacks.places]
+    if loops:
+        inside = [
+            any(_is_in(line, loop) for line in _lines(place) for loop in loops)
+            for place in stacks.places
+        ]
+    else:
+        calls = _calls(used)
+        inside = [
+            place.doing != "python"  # at such a line, `fit` has returned
+            and any(_lines(place)[: len(call)] == call for call in calls)
+            for place in stacks.places
+        ]
     belongs: Bools = np.array(inside, bool)[stacks.place] if inside else np.zeros(0, bool)
     return belongs
 
 
-def _is_of(place: StackPlace, loops: Sequence[Loop], lines: Collection[Line]) -> bool:
-    own = _lines(place)
-    if any(_is_in(line, loop) for line in own for loop in loops):
-        return True
-    if loops or place.doing == "python":  # at such a line, `fit` has returned
-        return False
-    return any(line in lines for line in own)
+def _calls(used: Sequence[StackPlace]) -> list[list[Line]]:
+    """The lines that led to each call that does steps: those of a place that is in no other."""
+    paths = [_lines(place) for place in used if place.frames and place.doing != "python"]
+    return [
+        path
+        for path in paths
+        if not any(len(each) < len(path) and path[: len(each)] == each for each in paths)
+    ]
 
 
 def _lines(place: StackPlace) -> list[Line]:

@@ -2,9 +2,10 @@
 
 ## What it does
 
-Adds what each line of the program takes before the loop, without imports and without the making of
-a strategy, which waits for other processes: the longest one, if it takes 5 s and 20 % of the
-program. It is the headline from 6 s and half of the program on.
+Adds what each line of the program takes before the loop, with the functions that it calls, without
+imports and without the making of a strategy, which waits for other processes: the longest one, if
+it takes 5 s and 20 % of the program. A line that it calls is named instead if it takes 70 % of that
+time. It is the headline from 6 s on, if that is half of the program without its imports.
 
 ## Why is this slow
 
@@ -19,12 +20,12 @@ the same in each run: the arrays in a file, the dataset by `save`, the model's w
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.facts import Facts, Finding, finding
+from strategy_profiles.analysis.longest_before import LongestBefore
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import StackFrame
 
 KEY = "before-training"
 ROWS = ("program/before",)
@@ -32,8 +33,10 @@ NO_GAIN = "What comes before the loop is not a part of a step."
 SHORTEST_MS, SHARE = 5000.0, 0.2
 """Least time of a line, and least share of the program."""
 _ADAPTS = ".adapt"
+_IMPORTS = ("program/before/start", "program/before/import")
 _ADVICE = (
-    "Keep its result, in a file or a dataset that is saved (`save`), and read it in later runs."
+    "Keep its result, in a file or a dataset that is saved (`save`), and read it in later runs. If "
+    "it is a Python loop over the data, compute with whole NumPy arrays, or in the dataset's map()."
 )
 _ADVICE_ON_ADAPT = (
     "Give adapt() a dataset with batches (`.batch(1024)`) or an array: it calls Python for each "
@@ -42,37 +45,40 @@ _ADVICE_ON_ADAPT = (
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    lines: dict[str, list[Row]] = defaultdict(list)
-    for row in facts.account.rows:
-        if row.row.startswith("program/before/") and row.place and _is_own(facts, row):
-            lines[row.place].append(row)
-    if not lines:
+    longest = facts.read_longest_before()
+    cost = facts.account.cost_of_program(longest.ms, "sampled") if longest else None
+    if longest is None or cost is None or longest.ms < SHORTEST_MS or cost.share < SHARE:
         return
-    place, rows = max(lines.items(), key=lambda item: _ms(item[1]))
-    took_ms, longest = _ms(rows), max(rows, key=lambda row: row.total_ms)
-    cost = facts.account.cost_of_program(took_ms, longest.source)
-    if cost is None or took_ms < SHORTEST_MS or cost.share < SHARE:
-        return
-    text = f" (`{longest.text}`)" if longest.text else ""
     yield finding(
         facts,
         KEY,
-        f"Before training begins, {place}{text} takes {units.seconds(took_ms / 1e3)}: "
-        f"{units.share(cost.share)} of the program. The loop itself takes "
+        f"Before training begins, {_named(longest.line)} takes "
+        f"{units.seconds(longest.ms / 1e3)}: {units.share(cost.share)} of the program"
+        f"{_most_of_it(longest)}. The loop itself takes "
         f"{units.seconds((facts.account.loop_ms or 0.0) / 1e3)}.",
-        _ADVICE_ON_ADAPT if _ADAPTS in (longest.call or "") else _ADVICE,
+        _ADVICE_ON_ADAPT if _ADAPTS in longest.call else _ADVICE,
         cost,
-        place=place,
-        once_ms=took_ms,
+        place=longest.line.place,
+        once_ms=longest.ms,
+        once_share=_share_without_imports(facts, longest.ms),
     )
 
 
-def _is_own(facts: Facts, row: Row) -> bool:
-    """Whether it is the time of a line alone, which the program could do without."""
-    is_strategy = "Strategy" in (row.call or "") and (row.call or "").endswith("__init__")
-    is_leaf = not any(child.place for child in facts.account.children(row.row))
-    return row.kind != "import" and not is_strategy and is_leaf
+def _named(line: StackFrame) -> str:
+    return f"{line.place} (`{line.text}`)" if line.text else line.place
 
 
-def _ms(rows: list[Row]) -> float:
-    return sum(row.total_ms for row in rows)
+def _most_of_it(longest: LongestBefore) -> str:
+    if longest.inner is None:
+        return ""
+    part = units.share(longest.inner_ms / longest.ms)
+    return f", {part} of it at {_named(longest.inner)}"
+
+
+def _share_without_imports(facts: Facts, took_ms: float) -> float:
+    """Share of the program after TensorFlow's import, and without others: no remedy gains these."""
+    rows = facts.account.rows
+    imports_ms = sum(row.total_ms for row in rows if row.row in _IMPORTS)
+    program = facts.account.row("program")
+    left_ms = (program.total_ms if program else 0.0) - imports_ms
+    return min(1.0, took_ms / left_ms) if left_ms > 0 else 1.0

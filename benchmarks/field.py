@@ -40,6 +40,7 @@ UNTRUE_FROM = 0.03
 """Share of the loop from which a finding is a claim: a kind is untrue if it has less."""
 STARTS_FROM = 0.15
 KINDS = {
+    "argument-copy": "device-copy",
     "before-training": "before-training",
     "between-steps": "own-code",
     "busy-thread": "launch-overhead",

@@ -99,6 +99,8 @@ class Placed(Struct, frozen=True):
     largest: PlacedVariable | None = None
     """The largest variable that is named after its layer. Of several, it is the one with the
     shortest name: an optimizer names what it keeps for a variable after it."""
+    largest_argument: PlacedVariable | None = None
+    """The largest tensor that the step takes from outside, not as a variable."""
     num_variables: int = 0
     """Of any size, on all devices; 0 if none is known."""
 
@@ -137,6 +139,11 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
         largest=min(
             filter(_is_named, variables),
             key=lambda each: (-each.bytes, len(each.name)),
+            default=None,
+        ),
+        largest_argument=min(
+            _variables(rows.filter(pa.array(is_large & _is_argument(rows)))),
+            key=lambda each: -each.bytes,
             default=None,
         ),
         num_variables=int(np.count_nonzero(is_variable)),
@@ -182,9 +189,14 @@ def _names(rows: pa.Table, counts: Bools, op: str) -> set[str | None]:
 
 
 def _arguments(rows: pa.Table, is_large: Bools) -> set[str | None]:
+    return set(texts(rows.filter(pa.array(is_large & _is_argument(rows))), "name"))
+
+
+def _is_argument(rows: pa.Table) -> Bools:
     """Tensors that the step takes; the bytes of a resource are those of a variable."""
-    names = _names(rows, is_large, ARGUMENT)
-    return {name for name in names if name and not name.endswith("_resource")}
+    is_variable = [(name or "_resource").endswith("_resource") for name in texts(rows, "name")]
+    is_argument: Bools = _is_in(rows, "op", (ARGUMENT,)) & ~np.array(is_variable, bool)
+    return is_argument
 
 
 def _between_replicas(

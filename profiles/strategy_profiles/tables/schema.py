@@ -404,6 +404,8 @@ CAUSES = {
     "call": "TensorFlow's or Keras's Python ran; name: the program's line that called it.",
     "collective-key": "TensorFlow's Python made the keys of the collectives that a call runs; "
     "name: the program's line that called it.",
+    "argument": "TensorFlow made tensors of what the program passed to a call, such as NumPy "
+    "arrays; name: the program's line that called it.",
     "between-ops": "The runtime executed a function and had not started its next op; name: the "
     "loop of half of the ops or more; count: ops of a replica, null if those of the loop were not "
     "recorded.",

@@ -18,6 +18,7 @@ _LIBRARIES = ("tensorflow", "keras")
 _CLOSURE_THREAD = re.compile(r"WorkerClosureProcessingLoop-(\d{1,6})")
 _RUNS_CLOSURE = "_process_closure"
 _EXECUTES = "quick_execute"
+_UNPACKS = "unpack_inputs"
 _COLLECTIVE_KEY = frozenset({"_next_instance_key", "wrapped_closure"})
 
 
@@ -57,6 +58,12 @@ def is_collective_key(function: str) -> bool:
 def is_execution(function: str) -> bool:
     """Whether this function of TensorFlow has the runtime execute a graph, and waits for it."""
     return function == _EXECUTES
+
+
+def is_conversion_of_arguments(function: str) -> bool:
+    """Whether this function of TensorFlow makes the tensors of a call's arguments, which copies
+    NumPy arrays (`FunctionType` in `core/function/polymorphism/function_type.py`)."""
+    return function == _UNPACKS
 
 
 def is_library(module: str) -> bool:

@@ -16,7 +16,11 @@ from contextlib import nullcontext
 from types import FrameType
 from typing import Any, NamedTuple
 
-from strategy_core.private_tf.frame_names import is_collective_key, is_execution
+from strategy_core.private_tf.frame_names import (
+    is_collective_key,
+    is_conversion_of_arguments,
+    is_execution,
+)
 from strategy_core.runtime import switch_interval
 from strategy_core.runtime.gc_control import postponed
 from strategy_core.runtime.library_files import (
@@ -174,9 +178,9 @@ def _place_texts(kind: str, path: str, line: int) -> list[str]:
 def _kind(innermost: FrameType, program: FrameType | None) -> str:
     """Classify by the frames between the program's innermost line and the top of the stack.
 
-    Returns `read-back` (a tensor is copied to the host), `collective-key`, `execute` (the runtime
-    has been given a function), `call` (TensorFlow's, Keras's or the lab's Python) or `python` (the
-    program's own).
+    Returns `read-back` (a tensor is copied to the host), `collective-key`, `argument` (the
+    arguments of a call become tensors), `execute` (the runtime has been given a function), `call`
+    (TensorFlow's, Keras's or the lab's Python) or `python` (the program's own).
     """
     if is_execution(innermost.f_code.co_name):
         return "execute"
@@ -189,6 +193,8 @@ def _kind(innermost: FrameType, program: FrameType | None) -> str:
         if is_framework_file(path):
             if is_collective_key(name):
                 return "collective-key"  # the lab calls the function of a traced program's step
+            if is_conversion_of_arguments(name):
+                return "argument"
             is_read_back |= name in _READ_BACK
             is_tensorflow = True
         current = current.f_back

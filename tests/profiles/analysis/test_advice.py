@@ -56,6 +56,7 @@ def after_epochs(where: StackPlace) -> dict[str, Any]:
 
 
 ILL: dict[str, dict[str, Any]] = {
+    "argument-copy": cause("argument", "train.py:7", 9.0),
     "between-steps": after_epochs(stack_place("python", 30, "augment(batch)")),
     "callback": after_epochs(stack_place("call", 40, "fit()", within="callback", call="Heavy")),
     "checkpoint": after_epochs(stack_place("call", 40, "manager.save()", within="checkpoint")),

@@ -171,3 +171,12 @@ def test_the_function_that_waits_for_the_runtime_is_recognised():
 
     step()
     assert any(map(frame_names.is_execution, names))
+
+
+def test_the_function_that_makes_tensors_of_arguments_is_recognised():
+    from tensorflow.core.function.polymorphism.function_type import FunctionType
+    from tensorflow.python.eager.polymorphic_function import tracing_compilation
+
+    makes = FunctionType.unpack_inputs.__name__
+    assert frame_names.is_conversion_of_arguments(makes)
+    assert f".{makes}(" in inspect.getsource(tracing_compilation.call_function)

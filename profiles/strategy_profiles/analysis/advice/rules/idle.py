@@ -55,7 +55,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     if captures_are_unlike(facts) or (wall < SAMPLED_MS and not facts.is_imported):
         return
-    known_ms = facts.held_up.held_ms("tracing", "python", "read-back", *CALLS)
+    known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "argument", *CALLS)
     between_ms = facts.held_up.held_ms("between-ops")
     known_ms += between_ms if facts.held_up.has_many_ops else 0.0  # `small-ops` tells it
     known_ms = max(known_ms, facts.held_up.launch_ms)  # Python is a reason for late launches

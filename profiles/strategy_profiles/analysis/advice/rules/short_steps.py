@@ -43,7 +43,7 @@ from strategy_profiles.tables.schema import CALLS
 KEY = "short-steps"
 ROWS = ("loop/steps/idle",)
 SHORT_MS = 10.0
-OTHERS = ("python", "read-back", "tracing")
+OTHERS = ("python", "read-back", "tracing", "argument")
 """Causes of idling that have findings of their own."""
 _RUN_MORE_AT_ONCE = (
     "Run several steps in one call (steps_per_execution in Keras, a loop inside the tf.function "

@@ -1,0 +1,50 @@
+"""Each call of the step copies arrays of the program into tensors.
+
+## What it does
+
+Samples of a captured step say when TensorFlow makes tensors of what the program passes to a
+`tf.function`: 10 % of a typical captured step or more, while no replica runs an op.
+
+## Why is this slow
+
+An argument that is a NumPy array becomes a tensor at each call, which copies all of it, also if the
+step uses a few rows. Captured variables and tensors are not copied.
+
+## What to do
+
+Make the tensor once, before the loop: `tf.constant`, or a `tf.Variable(..., trainable=False)` in
+`strategy.scope()`, which each replica has a copy of. Or let a `tf.data.Dataset` make the batches
+and pass only these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
+from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+
+KEY = "argument-copy"
+ROWS = ("loop/steps/idle",)
+NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    wall, held_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("argument")
+    if not wall or captures_are_unlike(facts) or held_ms / wall < HELD_SHARE:
+        return
+    place, largest = facts.held_up.of_kind("argument")[0].name, facts.placed.largest_argument
+    which = f" The largest is {largest}." if largest else ""
+    yield finding(
+        facts,
+        KEY,
+        f"The call of the step at {place} makes tensors of arrays that the program passes to it: "
+        f"{of_a_step(facts, held_ms, wall)}.{which}",
+        "Make the tensor once, before the loop (tf.constant, or a tf.Variable(trainable=False) in "
+        "strategy.scope()), or let a tf.data.Dataset make the batches, and pass only these to the "
+        "step.",
+        per_step(facts, held_ms, wall),
+        place=place,
+        bytes=largest.bytes if largest else None,
+    )

@@ -57,6 +57,7 @@ KINDS = {
     "epoch-start": "epoch-start",
     "float16-on-cpu": "precision",
     "float64": "precision",
+    "growing-steps": "memory-growth",
     "host-read": "host-read",
     "host-round-trip": "own-code",
     "idle": "launch-overhead",

@@ -172,7 +172,7 @@ def ranked(unordered: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def _tier(item: Finding) -> int:
-    if item.key in WRONG:
+    if item.key in WRONG and item.caused_by is None:
         return 0
     if is_worth_saying(item):
         return 1

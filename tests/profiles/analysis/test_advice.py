@@ -372,9 +372,29 @@ def test_python_around_the_calls_beside_a_busy_thread_is_that_of_the_thread(
     assert "dispatch" not in found
 
 
+def growing(facts: Facts) -> Facts:
+    """Steps of 10 ms at first and of 40 ms at last."""
+    wall_ms = np.linspace(10.0, 40.0, facts.steps.count)
+    return replace(facts, steps=replace(facts.steps, wall_ms=wall_ms))
+
+
+def test_memory_that_grows_with_the_length_of_steps_follows_from_what_they_add_to(
+    facts_with_illness: Any,
+) -> None:
+    facts = filling_up(growing(facts_with_illness("healthy")))
+    keys = [item.key for item in findings(facts)]
+    assert keys[0] == "growing-steps"
+    assert "memory-growth" in keys
+    assert "unsteady" not in keys
+    assert next(item.key for item in findings(filling_up(facts_with_illness("healthy")))) == (
+        "memory-growth"
+    )
+
+
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "before-training": ("healthy", adapting),
     "busy-thread": ("dispatch", beside_a_thread),
+    "growing-steps": ("healthy", growing),
     "not-captured": ("healthy", unlike),
     "partial-batch": ("healthy", partial),
     "replicas-in-turns": ("healthy", noted(IN_TURNS)),

@@ -22,6 +22,10 @@ FEWEST_OF_LARGE, LARGE = 3, 0.2
 """So few samples of a row are enough, instead of `ENOUGH`, if it is this share of the loop."""
 
 
+SEEN_EACH_TIME_MS = 250.0
+"""Two mean intervals of the sampler: what is shorter happens more often than it is seen."""
+
+
 def large_rows(facts: Facts, kind: str, parent: str = "loop/between") -> list[Row]:
     """The rows of a kind between steps, or below another row, that are worth a finding."""
     rows = [row for row in facts.account.children(parent) if row.kind == kind]
@@ -88,9 +92,10 @@ def how_long(facts: Facts, *rows: Row) -> str:
     share = units.share(sum(facts.account.share(row) for row in rows))
     if len(rows) == 1 and rows[0].num_times and rows[0].num_times < facts.account.num_steps / 2:
         row, num_times = rows[0], rows[0].num_times
-        each = units.seconds(row.total_ms / num_times / 1e3)
-        times = "once" if num_times == 1 else f"{num_times:,} times {each}"
-        total = units.seconds(row.total_ms / 1e3)
+        each_ms, total = row.total_ms / num_times, units.seconds(row.total_ms / 1e3)
+        if row.source == "sampled" and each_ms < SEEN_EACH_TIME_MS:
+            return f"{share} of the loop ({total} in all)"
+        times = "once" if num_times == 1 else f"{num_times:,} times {units.seconds(each_ms / 1e3)}"
         return f"{share} of the loop ({total} in all, {times})"
     each_ms = sum(facts.account.ms_per_step(row) for row in rows)
     return f"{share} of the loop ({units.milliseconds(each_ms)} a step)"

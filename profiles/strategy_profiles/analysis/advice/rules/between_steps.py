@@ -21,11 +21,8 @@ losses: keep a running sum or a metric.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
-
-import numpy as np
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import (
@@ -35,7 +32,9 @@ from strategy_profiles.analysis.advice.rows import (
     large_rows,
     main_line,
 )
+from strategy_profiles.analysis.advice.rules import growing_steps
 from strategy_profiles.analysis.facts import Facts, Finding, finding
+from strategy_profiles.analysis.growth import growth
 from strategy_profiles.reporting import units
 
 KEY = "between-steps"
@@ -46,9 +45,6 @@ ROWS = (
     "loop/between/rest",
 )
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
-FEWEST_GAPS = 20
-GROWTH_TIMES = 2.0
-"""The last quarter of the gaps over the first, at least, for gaps that grow."""
 _ONLY_A_CALL = re.compile(r"(?:[\w, ]{1,80} = )?([A-Za-z_][\w.]{0,80})\([^()]{0,200}\)")
 _WAITS = (
     *("Queue.get", "Condition.wait", "Event.wait", "Future.result", "Thread.join"),
@@ -63,26 +59,25 @@ _SUBJECT = {
 
 
 def find(facts: Facts) -> Iterator[Finding]:
+    grown, are_longer = growth(facts.between.gaps_ms), any(True for _ in growing_steps.find(facts))
     for kind, subject in _SUBJECT.items():
         if kind == "rest" and facts.account.is_sampled:
             continue  # so short that no sample fell into it
         for row in large_rows(facts, kind):
-            grown = _growth(facts)
+            line = main_line(facts, row)
             yield finding(
                 facts,
                 KEY,
                 f"{subject} takes {how_long(facts, row)}{at_line(facts, row)}.{_grows(grown)}",
-                f"{_advice(main_line(facts, row))}{_KEEP_A_SUM if grown else ''}",
+                growing_steps.ADVICE if grown or (are_longer and _adds(line)) else _advice(line),
                 cost_of(facts, row),
                 grows_ms=list(grown) if grown else None,
-                place=main_line(facts, row).place,
+                place=line.place,
             )
 
 
-_KEEP_A_SUM = (
-    " Look for what each step adds to, such as a list of losses, and keep a running sum or a "
-    "metric instead."
-)
+def _adds(line: Row) -> bool:
+    return growing_steps.ADDS.search(line.text or "") is not None
 
 
 def _advice(line: Row) -> str:
@@ -122,16 +117,3 @@ def _grows(grown: tuple[float, float] | None) -> str:
         return ""
     first, last = map(units.milliseconds, grown)
     return f" It grows: {first} in the first quarter of the steps, {last} in the last."
-
-
-def _growth(facts: Facts) -> tuple[float, float] | None:
-    """Median gap of the first and of the last quarter; None if the gaps do not grow."""
-    gaps_ms = facts.between.gaps_ms
-    if len(gaps_ms) < FEWEST_GAPS:
-        return None
-    quarters = [float(np.median(part)) for part in np.array_split(gaps_ms, 4)]
-    # One jump, such as another program that starts, is no growth: each quarter must be longer.
-    is_longer = all(after > before for before, after in itertools.pairwise(quarters))
-    if not is_longer or quarters[-1] < GROWTH_TIMES * quarters[0]:
-        return None
-    return quarters[0], quarters[-1]

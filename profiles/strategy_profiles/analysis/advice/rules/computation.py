@@ -42,10 +42,10 @@ REMEDIES = {
         "separable convolutions take less."
     ),
     r"(Batch)?MatMul\w*|Einsum": (
-        "A product of matrices takes time in proportion to each of its three sizes. If one of them "
-        "is a number of words, items or classes, compute the scores of a sample of them "
-        "(tf.nn.sampled_softmax_loss); if a part of it is the same in each step, compute that "
-        "once, before the loop."
+        "A product of matrices takes time in proportion to each of its three sizes: narrower "
+        "layers, or of many words, items or classes the scores of a sample "
+        "(tf.nn.sampled_softmax_loss). What is the same in each step is computed once, before the "
+        "loop."
     ),
     r"TopK\w*|InTopK\w*|Sort|Argsort|Unique\w*": (
         "Order fewer candidates, or order them in the validation only."
@@ -78,6 +78,8 @@ _UPDATES = ("Assign", "Resource")
 """How the names of ops begin that write a variable."""
 OF_ANY_OP = "Else more replicas, a faster device or less work per step help."
 OF_A_METRIC = "If an op is needed only for a metric, compute it less often."
+MOST_OF_LOOP = 0.75
+"""Share of the loop from which on the rest is not worth a look."""
 MOST = 3
 MOST_OF_A_NAME = 48
 """Characters: the names of kernels have their template arguments."""
@@ -96,6 +98,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         for group, share in zip(groups, shares, strict=True)
     ]
     then = f"; then {'; '.join(named[1:])}" if named[1:] else ""
+    else_little = ", so little can be gained elsewhere" if of_loop >= MOST_OF_LOOP else ""
     is_update, op = _is_update(groups[0]), groups[0][0].op
     trains = is_update or _share([each for each in groups[0] if each.trains]) > shares[0] / 2
     remedies = [*_of_type(op), *([] if trains else [OF_A_METRIC]), OF_ANY_OP]
@@ -103,7 +106,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         f"Its computation limits it, most of all {named[0]} of {facts.loop_name}{then}. All ops of "
-        f"the replicas take {units.share(of_loop)}.",
+        f"the replicas take {units.share(of_loop)}{else_little}.",
         OF_AN_UPDATE.format(largest=facts.placed.said_of_largest)
         if is_update
         else " ".join(remedies),
@@ -156,10 +159,10 @@ def _line(parts: Sequence[OpTime]) -> str:
 
 def _named(parts: Sequence[OpTime]) -> str:
     names = [f"`{shortened(part.op, MOST_OF_A_NAME)}`" for part in parts]
-    layers = [op.layer for op in parts if op.layer is not None]
+    layer = parts[0].layer
     if _is_update(parts):
-        return f"the update of `{layers[0]}`{_line(parts)} ({', '.join(names[:MOST])})"
-    if not layers:
+        return f"the update of `{layer}`{_line(parts)} ({', '.join(names[:MOST])})"
+    if layer is None:
         return f"{names[0]}{_line(parts)}"
-    among = "" if len(set(layers)) == 1 else " and others"
-    return f"{names[0]} of `{layers[0]}`{among}{_line(parts)}"
+    among = "" if len({op.layer for op in parts}) == 1 else " and others"
+    return f"{names[0]} of `{layer}`{among}{_line(parts)}"

@@ -20,7 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rules import retracing
+import msgspec
+
+from strategy_profiles.analysis.advice.rules import between_steps, growing_steps, retracing
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.memory import PROCESS
 from strategy_profiles.reporting import units
@@ -43,7 +45,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     whose = "the process" if most.device == PROCESS else short_names([most.device])[most.device]
     each = units.size(most.growth_bytes_per_step)
-    yield finding(
+    item = finding(
         facts,
         KEY,
         f"The memory of {whose} grows by {each} with every step, to {units.size(most.last_bytes)}.",
@@ -53,3 +55,11 @@ def find(facts: Facts) -> Iterator[Finding]:
         growth_bytes_per_step=most.growth_bytes_per_step,
         last_bytes=most.last_bytes,
     )
+    yield msgspec.structs.replace(item, caused_by=_slower(facts))
+
+
+def _slower(facts: Facts) -> str | None:
+    """The finding on steps, or on what is between them, that takes longer and longer: it names the
+    line that adds to something."""
+    found = [*between_steps.find(facts), *growing_steps.find(facts)]
+    return next((item.key for item in found if item.evidence.get("grows_ms")), None)

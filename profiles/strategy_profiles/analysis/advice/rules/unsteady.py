@@ -23,6 +23,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
+from strategy_profiles.analysis.growth import growth
 from strategy_profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad, takers
 from strategy_profiles.reporting import units
 from strategy_profiles.tables.columns import Floats
@@ -36,12 +37,12 @@ UNSTEADY = 2.0
 def find(facts: Facts) -> Iterator[Finding]:
     if not facts.breakdown.is_in_sync:
         return  # from one worker's result to another's: of no even length by nature
-    alike_ms = _of_full_batches_ms(facts)
+    alike_ms = of_full_batches_ms(facts)
     if facts.steps.count < 10 or not alike_ms.size:
         return
     low, middle, high = (float(value) for value in np.quantile(alike_ms, (0.1, 0.5, 0.9)))
-    if not low or high / low < UNSTEADY:
-        return
+    if not low or high / low < UNSTEADY or growth(alike_ms) is not None:
+        return  # steps that grow have a finding of their own
     longer = alike_ms - middle
     yield finding(
         facts,
@@ -55,7 +56,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _of_full_batches_ms(facts: Facts) -> Floats:
+def of_full_batches_ms(facts: Facts) -> Floats:
     """Lengths of the steps that have the same work, as far as their examples are known."""
     steps, batch = facts.steps, facts.segment.global_batch_size
     is_partial = (steps.examples > 0) & (steps.examples < (batch or 0))

@@ -35,6 +35,7 @@ from strategy_profiles.analysis.facts import (
 )
 from strategy_profiles.analysis.placed import CopiedVariables, PlacedVariable
 from strategy_profiles.reporting import units
+from strategy_profiles.reporting.device_names import short_names
 
 KEY = "variable-off-device"
 ROWS = ("loop/steps",)
@@ -42,7 +43,8 @@ NO_GAIN = "How long the replicas would read their own copies was not recorded."
 
 _ADVICE = (
     "Remove the tf.device(...) around the variable's creation, and create it inside "
-    "strategy.scope(), so that each replica holds a copy."
+    "strategy.scope(), so that each replica holds a copy. Or look up the rows that a step needs "
+    "(tf.gather of the variable) before they are copied."
 )
 
 
@@ -68,11 +70,12 @@ def _off_device(facts: Facts, copied: CopiedVariables) -> Finding:
     variables = copied.variables
     name, taken = variables[0].name, _taken(facts, copied.longest_ms)
     takes = f" The copies take {taken}." if taken else ""
+    names = short_names([variables[0].device, *facts.segment.replica_devices])
     are = (
         f"{name} and {_others(variables)} are" if len(variables) > 1 else f"The variable {name} is"
     )
     sentence = (
-        f"{are} on {short(variables[0].device)}, where no replica computes: {_size(variables)} "
+        f"{are} on {names[variables[0].device]}, where no replica computes: {_size(variables)} "
         f"that the replicas copy to their devices in each step that uses them.{takes}"
     )
     return _finding(facts, sentence, copied)

@@ -1,0 +1,69 @@
+"""Steps take longer and longer.
+
+## What it does
+
+Compares the median step of each quarter of the run: each one is longer than the one before, and the
+last one is twice as long as the first, or more. Steps with fewer examples, and those that begin an
+epoch, are left out. Not if other programs used a core or more. Names a line of the program between
+the steps that adds to a tensor or a list, if one was sampled.
+
+## Why is this slow
+
+What each step adds to, such as a bank of keys that is concatenated, makes the next step's ops
+larger. The memory grows with it.
+
+## What to do
+
+Keep a fixed number of rows: a `tf.Variable` of that size, of which each step writes some rows. Or
+keep a running sum, or a metric.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.advice.rules.unsteady import of_full_batches_ms
+from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
+from strategy_profiles.analysis.growth import growth
+from strategy_profiles.analysis.machine_load import NOTABLE_SHARE
+from strategy_profiles.reporting import units
+
+KEY = "growing-steps"
+ROWS = ("loop/steps",)
+NO_GAIN = "A replay predicts the median step."
+ADVICE = (
+    "Look for what each step adds to, such as a tensor that is concatenated or a list, and keep a "
+    "fixed number of rows (a tf.Variable of that size, of which each step writes some), a running "
+    "sum or a metric."
+)
+ADDS = re.compile(r"\b(?:concat|concatenate|append|extend|stack|vstack|hstack)\(|\+=")
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    lengths_ms = of_full_batches_ms(facts)
+    grown = growth(lengths_ms)
+    if grown is None or not facts.breakdown.is_in_sync or _is_beside_others(facts):
+        return
+    lines = [row for row in facts.account.rows if row.place and ADDS.search(row.text or "")]
+    line = max(lines, key=lambda row: row.total_ms, default=None)
+    where = (
+        f" Between steps, {line.place} (`{line.text}`) adds to a tensor or a list." if line else ""
+    )
+    first, last = map(units.milliseconds, grown)
+    more_ms = float((lengths_ms - grown[0]).clip(min=0.0).sum())
+    yield finding(
+        facts,
+        KEY,
+        f"Steps take longer and longer: {first} in the first quarter of the steps, {last} in the "
+        f"last.{where}",
+        ADVICE,
+        over_all_steps(facts, more_ms, "derived"),
+        place=line.place if line else None,
+        grows_ms=list(grown),
+    )
+
+
+def _is_beside_others(facts: Facts) -> bool:
+    load = facts.load
+    return load is not None and load.taken_cores >= NOTABLE_SHARE * load.num_cores

@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 
 from strategy_profiles.analysis.account.op_time import OpTime
 from strategy_profiles.analysis.facts import Facts, Finding, finding
+from strategy_profiles.analysis.growth import growth
 from strategy_profiles.errors import shortened
 from strategy_profiles.reporting import units
 from strategy_profiles.run.tensorflow_names import PYTHON_OPS
@@ -98,7 +99,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         for group, share in zip(groups, shares, strict=True)
     ]
     then = f"; then {'; '.join(named[1:])}" if named[1:] else ""
-    else_little = ", so little can be gained elsewhere" if of_loop >= MOST_OF_LOOP else ""
+    is_all = of_loop >= MOST_OF_LOOP and growth(facts.steps.wall_ms) is None
+    else_little = ", so little can be gained elsewhere" if is_all else ""
     is_update, op = _is_update(groups[0]), groups[0][0].op
     trains = is_update or _share([each for each in groups[0] if each.trains]) > shares[0] / 2
     remedies = [*_of_type(op), *([] if trains else [OF_A_METRIC]), OF_ANY_OP]

@@ -29,6 +29,7 @@ from strategy_profiles.analysis.advice.rows import (
     main_line,
     rows_anywhere,
 )
+from strategy_profiles.analysis.advice.rules import workers_in_turns
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import WholeRead
@@ -58,7 +59,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     reads = facts.whole_reads
     is_large = sum(read.bytes for read in reads) >= LARGE_BYTES
     rows = rows_anywhere(facts, "workers")
-    if not rows:
+    in_turns = any(True for _ in workers_in_turns.find(facts))  # it explains the wait
+    if not rows or (in_turns and not is_large):
         return
     share = units.share(sum(facts.account.share(row) for row in rows))
     waits = f"The program waits for the workers of its coordinator, for {share} of the loop"

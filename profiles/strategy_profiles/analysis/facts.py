@@ -54,6 +54,7 @@ from strategy_profiles.run.events import (
     IMPORTED,
     IN_TURNS,
     NO_OPS_IN,
+    OWN_BATCH_EACH,
     WHOLE_BATCH_EACH,
     WHOLE_READS,
     Environment,
@@ -325,7 +326,7 @@ def _noted(profile: Profile, segment: int) -> dict[str, str]:
         field: place
         for note in profile.events(Note)
         if note.fields.get(NO_OPS_IN) == segment
-        for field in (IN_TURNS, FETCHED_EACH, WHOLE_BATCH_EACH)
+        for field in (IN_TURNS, FETCHED_EACH, WHOLE_BATCH_EACH, OWN_BATCH_EACH)
         if isinstance(place := note.fields.get(field), str)
         if field != WHOLE_BATCH_EACH or not _chooses_by_replica(profile)
     }

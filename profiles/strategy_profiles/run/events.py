@@ -653,6 +653,9 @@ WHOLE_BATCH_EACH = "whole_batch_on_each_replica"
 """Field of a note: the line whose batch is not divided, so that each replica trains on all of
 it."""
 
+OWN_BATCH_EACH = "own_batch_as_global_batch"
+"""Field of a note: the line that divides the losses of a replica by the number of its own examples,
+as if they were the global batch."""
 
 WHOLE_READS = "whole_reads"
 """Field of a note: the variables that each step of a worker reads as a whole, as `WholeRead`s."""

@@ -27,6 +27,7 @@ from strategy_core.tracing.calls import Call
 from strategy_core.tracing.detector import FEWEST_MADE, Detector, Opening, place_of
 from strategy_core.tracing.divided import as_steps, read_losses
 from strategy_core.tracing.first_graphs import FirstGraphs
+from strategy_core.tracing.own_batch import own_batch
 from strategy_core.tracing.own_lines import say
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.several_steps import iterations
@@ -40,6 +41,7 @@ from strategy_profiles.run.events import (
     IN_TURNS,
     MADE_AGAIN,
     NO_OPS_IN,
+    OWN_BATCH_EACH,
     OWN_PROFILER,
     WHOLE_BATCH_EACH,
     WHOLE_READS,
@@ -224,6 +226,20 @@ class Recording(Detector):
             **{WHOLE_BATCH_EACH: unit.line, NO_OPS_IN: self._segment},
         )
 
+    def _note_own_batch(self, unit: Unit) -> None:
+        graph = unit.live_graph
+        found = None if graph is None else own_batch(graph)
+        if found is None:
+            return
+        examples, line = found
+        self.note(
+            f"`{unit.name}` ({unit.line}) divides a replica's losses by {examples}, the number of "
+            f"its own examples, as if they were the global batch: each of the {self._num_here} "
+            "replicas trains on as many. To divide a batch among them, make batches of "
+            "`get_per_replica_batch_size` in the function that makes the dataset",
+            **{OWN_BATCH_EACH: line or unit.line, NO_OPS_IN: self._segment},
+        )
+
     def made_again(self, unit: Unit, step: RecordedStep) -> None:
         why = f"{MADE_AGAIN} ({unit.line})"
         self.recorder.write(Retraced(self._segment, step.step, unit.name, 1, why))
@@ -232,6 +248,8 @@ class Recording(Detector):
         """A call of the open step that computes gradients has returned: read what it gave."""
         assert self.step is not None
         unit, loss = call.unit, None
+        if unit.num_calls == 1 and self._num_here > 1:
+            self._note_own_batch(unit)
         if isinstance(result, _TENSOR):
             is_known = unit is self._noted_loss and result.device in plain_devices
             loss = result if is_known else self._loss_of(unit, result)

@@ -33,7 +33,13 @@ from strategy_profiles.analysis.placed import (
 )
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.run.event_parts import StackFrame, StackPlace, Threads, WholeRead
-from strategy_profiles.run.events import FETCHED_EACH, IMPORTED, IN_TURNS, WHOLE_BATCH_EACH
+from strategy_profiles.run.events import (
+    FETCHED_EACH,
+    IMPORTED,
+    IN_TURNS,
+    OWN_BATCH_EACH,
+    WHOLE_BATCH_EACH,
+)
 from strategy_profiles.spec.run_spec import RunSpec
 from tests.replaced import replace
 from tests.synthetic import write_run
@@ -370,6 +376,15 @@ def test_python_around_the_calls_beside_a_busy_thread_is_that_of_the_thread(
     found = advice_by_key(beside_a_thread(facts_with_illness("dispatch")))
     assert "`make_batches` at train.py:12 (`rows.append(row)`)" in found["busy-thread"].sentence
     assert "dispatch" not in found
+
+
+def test_a_whole_batch_for_each_replica_is_named_by_the_line_that_divides_its_losses(
+    facts_with_illness: Any,
+) -> None:
+    found = advice_by_key(noted(OWN_BATCH_EACH)(facts_with_illness("healthy")))["whole-batch"]
+    assert "a whole global batch of its own" in found.sentence
+    assert found.evidence["place"] == "train.py:40"
+    assert "get_per_replica_batch_size" in found.advice
 
 
 def growing(facts: Facts) -> Facts:

@@ -2,8 +2,10 @@
 
 ## What it does
 
-Says so if the recorder saw that a step's batch is not divided among the replicas of the process: at
-Keras's `train_on_batch`, or at `strategy.run` with tensors that are not of a distributed dataset.
+Says so if the recorder saw that a step's batch is not divided among the replicas of the process:
+at Keras's `train_on_batch`, or at `strategy.run` with tensors that are not of a distributed
+dataset. Or if `tf.nn.compute_average_loss` gets, as the global batch, the number of a replica's own
+examples: a function for `distribute_datasets_from_function` that makes batches of the global size.
 The cost is the part of the steps that a divided batch would save.
 
 ## Why is this slow
@@ -20,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
-from strategy_profiles.run.events import WHOLE_BATCH_EACH
+from strategy_profiles.run.events import OWN_BATCH_EACH, WHOLE_BATCH_EACH
 
 KEY = "whole-batch"
 ROWS = ("loop/steps",)
@@ -28,19 +30,34 @@ NO_GAIN = "Replicas with a part of the batch are not in the recorded steps."
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    place, num_replicas = facts.noted.get(WHOLE_BATCH_EACH), facts.segment.num_replicas
-    steps = facts.account.row("loop/steps")
-    if place is None or num_replicas < 2 or steps is None:
+    whole, own = (facts.noted.get(field) for field in (WHOLE_BATCH_EACH, OWN_BATCH_EACH))
+    num_replicas, steps = facts.segment.num_replicas, facts.account.row("loop/steps")
+    if num_replicas < 2 or steps is None or not (whole or own):
         return
     num_here = num_replicas // max(1, facts.segment.num_workers)
     running = facts.account.row("loop/first/running")
-    place = (running.place if running else None) or place  # where the step is called with its batch
+    place = (running.place if running else None) or whole  # where the step has its batch
+    cost = over_all_steps(facts, steps.total_ms * (1 - 1 / num_here), "derived")
+    if whole:
+        yield finding(
+            facts,
+            KEY,
+            f"Each of {num_here} replicas trains on the whole batch: it is not divided at {place}.",
+            "Call fit(), or take the batches from strategy.experimental_distribute_dataset(), "
+            "which divides them.",
+            cost,
+            place=place,
+        )
+        return
     yield finding(
         facts,
         KEY,
-        f"Each of {num_here} replicas trains on the whole batch: it is not divided at {place}.",
-        "Call fit(), or take the batches from strategy.experimental_distribute_dataset(), which "
-        "divides them.",
-        over_all_steps(facts, steps.total_ms * (1 - 1 / num_here), "derived"),
-        place=place,
+        f"Each of {num_here} replicas trains on a whole global batch of its own: its losses are "
+        f"divided by their number at {own}, as if no other replica had any.",
+        "Make batches of context.get_per_replica_batch_size(global_batch) in the function given to "
+        "distribute_datasets_from_function, or of the global batch for "
+        "experimental_distribute_dataset(), which divides it. If each replica is to have so many "
+        "examples, divide by the number of all of them.",
+        cost,
+        place=own,
     )

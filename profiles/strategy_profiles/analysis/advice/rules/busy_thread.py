@@ -5,7 +5,7 @@
 Looks for functions of the program that run in other Python threads and use 30 % of a core together
 while it trains, by the system's count of their processor time. If TensorFlow's Python around the
 calls of a typical captured step holds the step up for 10 % of it or more, the threads have their
-share of that time.
+share of that time. In steps too short to be sampled, all idle time without a cause counts.
 
 ## Why is this slow
 
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.advice.rules.idle import OTHERS, SAMPLED_MS
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
@@ -50,8 +51,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"Other threads of the program use {units.share(cores)} of a core while it trains: "
         f"`{busiest.function}` at {line.place} (`{line.text}`){others}. Only one thread at a time "
-        f"runs Python, and TensorFlow's Python around the calls takes "
-        f"{of_a_step(facts, without_input_ms(facts), wall)} while no replica runs an op.",
+        f"runs Python, and for {of_a_step(facts, _python_ms(facts), wall)} the step is in Python "
+        "while no replica runs an op.",
         "Do the work of that thread in another process (multiprocessing), before training, or in "
         "the dataset's map(). Where the thread must stay, sys.setswitchinterval(0.0005) lets the "
         "training thread go on sooner: by default it waits up to 5 ms after each call.",
@@ -62,6 +63,16 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 
 def of_threads_ms(facts: Facts) -> float:
-    """The part of the calls' time in a typical captured step that the threads have."""
+    """The part of the Python of a typical captured step that the threads have."""
     cores = sum(each.cores for each in facts.read_busy_threads())
-    return min(cores, 1.0) * without_input_ms(facts) if cores >= CORES else 0.0
+    return min(cores, 1.0) * _python_ms(facts) if cores >= CORES else 0.0
+
+
+def _python_ms(facts: Facts) -> float:
+    """TensorFlow's Python around the calls; of steps too short to be sampled, all idle time that
+    has no other cause."""
+    calls_ms, wall = without_input_ms(facts), facts.breakdown.mean_ms("wall")
+    idle_ms = facts.all_idle_ms
+    if not wall or wall >= SAMPLED_MS or idle_ms is None:
+        return calls_ms
+    return max(calls_ms, idle_ms - facts.held_up.held_ms(*OTHERS))

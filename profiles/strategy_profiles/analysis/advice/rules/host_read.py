@@ -27,7 +27,7 @@ ROWS = anywhere("host-read")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = (
     "Read results every few steps, or at the end of an epoch: keep a running sum in a metric or a "
-    "tf.Variable."
+    "tf.Variable. Of a table, read only the rows that are needed (tf.gather before .numpy())."
 )
 
 

@@ -40,6 +40,8 @@ ROWS = ("loop/steps/idle",)
 NO_GAIN = "What the devices wait for was not recorded."
 RECORDS_NO = "this run does not record"
 IDLE_SHARE = 0.3
+OTHERS = ("python", "read-back", "tracing", "argument")
+"""Causes of idling that have findings of their own."""
 SAMPLED_MS = 4.0
 """Twice the interval of the samples of Python, which do not say what holds shorter steps up."""
 
@@ -55,7 +57,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     if captures_are_unlike(facts) or (wall < SAMPLED_MS and not facts.is_imported):
         return
-    known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "argument", *CALLS)
+    known_ms = facts.held_up.held_ms(*OTHERS, *CALLS)
     between_ms = facts.held_up.held_ms("between-ops")
     known_ms += between_ms if facts.held_up.has_many_ops else 0.0  # `small-ops` tells it
     known_ms = max(known_ms, facts.held_up.launch_ms)  # Python is a reason for late launches

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
 from strategy_profiles.analysis.advice.rules.dispatch import calls_alone_ms
-from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE, SAMPLED_MS
+from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE, OTHERS, SAMPLED_MS
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import (
@@ -43,8 +43,6 @@ from strategy_profiles.tables.schema import CALLS
 KEY = "short-steps"
 ROWS = ("loop/steps/idle",)
 SHORT_MS = 10.0
-OTHERS = ("python", "read-back", "tracing", "argument")
-"""Causes of idling that have findings of their own."""
 _RUN_MORE_AT_ONCE = (
     "Run several steps in one call (steps_per_execution in Keras, a loop inside the tf.function "
     "otherwise), or raise the global batch size."

@@ -48,6 +48,7 @@ OPENS = {
     "strategy_core/processes/spawner.py": CHILD,
     "strategy_core/recorder/graph_trace.py": SELF,
     "strategy_core/recorder/helper_process.py": CHILD,
+    "strategy_core/recorder/other_threads.py": SYSTEM,
     "strategy_core/recorder/placement.py": SELF,
     "strategy_core/runtime/card_locks.py": LOCKS,
     "strategy_core/tracing/children.py": SELF,

@@ -163,11 +163,13 @@ $(VENV)/.docs: $(VENV)/.runs $(LOCKS)/docs.lock
 # Every figure of docs/figures.md, measured here; wants a quiet machine and more than an hour.
 FIGURES := startup reconfigure live_page timeline big_profile pages summary exports context_tracer \
 	compare_noise capture_overhead spare_devices tpu xspace wire clock cluster cluster_changes parameter_server \
-	replay scaling viewers busy_machine advice
+	viewers busy_machine advice
 FIGURES += import_profile  # of plugins/imports
+FIGURES += scaling  # of plugins/replay
 figures: $(VENV)/.tests
 	for name in $(FIGURES); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 	$(BIN)/python -m tests.plugins.gate.calibration  # of plugins/gate
+	$(BIN)/python -m tests.plugins.replay.benchmark  # of plugins/replay
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Strategy Lab needs Python 3.11, 3.12 or 3.13 with venv; this machine has $$(python3 --version 2>&1). Install one, or set PYTHON=/path/to/python3."; exit 2; }

@@ -44,7 +44,7 @@ from benchmarks.measuring.predicted_gains import Checked, finding_of, measured_m
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.analysis.facts import Finding
 from strategy_profiles.analysis.findings import gather_facts
-from strategy_profiles.replay.finding_gain import findings_with_gains
+from strategy_profiles.predictors import findings_with_gains
 from strategy_profiles.spec.run_spec import RunSpec
 
 MAX_WAIT_S = 300

@@ -1,4 +1,4 @@
-"""MkDocs calls this: the README of each folder of `plugins/` is a page of the site, too."""
+"""MkDocs calls this: the pages in the folders of `plugins/` are pages of the site, too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    for page in sorted(ROOT.glob("plugins/*/README.md")):
+    for page in sorted(ROOT.glob("plugins/*/*.md")):
         address = page.relative_to(ROOT).as_posix()
         files.append(File.generated(config, address, abs_src_path=str(page)))
     return files

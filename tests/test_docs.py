@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).parents[1]
 SKIPPED = {".git", ".github", "site", "build", "dist", "runs", "node_modules"}
 TEXTS = (
     *sorted((REPOSITORY / "docs").rglob("*.md")),
-    *sorted(REPOSITORY.glob("plugins/*/README.md")),
+    *sorted(REPOSITORY.glob("plugins/*/*.md")),
     *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
 )
 PYTHON_ROOTS = {
@@ -129,7 +129,7 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     docs = REPOSITORY / "docs"
     navigation = (REPOSITORY / "mkdocs.yml").read_text("utf-8")
     pages = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
-    pages |= {str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob("plugins/*/README.md")}
+    pages |= {str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob("plugins/*/*.md")}
     assert {
         page for page in pages if not re.search(rf"\b{page}$", navigation, re.MULTILINE)
     } == set()

@@ -36,11 +36,11 @@ class AnalysedProfile(Profile):
         """The run in one JSON-ready mapping; see `strategy_profiles.analysis.summary`.
 
         Args:
-          gains: predict by a replay what a step would gain without each finding.
+          gains: also what a step would gain without each finding, if a package predicts it.
         """
         if not gains:
             return summarize(self)
-        from strategy_profiles.replay.finding_gain import gain_of
+        from strategy_profiles.predictors import gain_of
 
         return summarize(self, lambda finding: gain_of(self, finding))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from strategy_core.cli.main import main
+from strategy_profiles import predictors
 from strategy_profiles.analysis.facts import Finding, Gain
-from strategy_profiles.replay import finding_gain
 from strategy_profiles.tables.store import Profile
 from tests.app.looking import open_page, text_of
 from tests.synthetic import write_run
@@ -21,12 +21,12 @@ REASON = "No edit removes it."
 
 @pytest.fixture
 def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run with a straggler; the replay is pretended, as made-up runs have no graph."""
+    """A run with a straggler; the prediction is pretended, as made-up runs have no graph."""
 
     def gain_of(_profile: Profile, finding: Finding) -> Gain | str:
         return GAIN if finding.key == "straggler" else REASON
 
-    monkeypatch.setattr(finding_gain, "gain_of", gain_of)
+    monkeypatch.setattr(predictors, "gain_of", gain_of)
     return write_run(tmp_path / "late", replicas=2, steps=60, straggler=(1, 30.0))
 
 

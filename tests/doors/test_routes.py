@@ -38,7 +38,6 @@ ROUTES: dict[str, dict[str, str]] = {
     "/api/runs/{run}/same_op": {"row": "0", "start": "0"},
     "/api/runs/{run}/critical_path": {"step": "5"},
     "/api/runs/{run}/slack": {"row": "0", "start": "0"},
-    "/api/runs/{run}/predicted": {"segment": "0", "edit": "packs=100"},
     f"/{chart_library.ADDRESS}": {},
 }
 for routes in asked("ROUTES"):

@@ -11,8 +11,6 @@ import pytest
 import strategy_profiles
 from strategy_profiles.analysis.causes import held_up
 from strategy_profiles.analysis.findings import ASIDE, ONCE, Finding, findings, gather_facts
-from strategy_profiles.replay.edits import InputFree
-from strategy_profiles.replay.what_if import what_if
 from strategy_profiles.run.events import Failed
 from strategy_profiles.tables.schema import CALLS
 from tests.foreign.both_ways import runner
@@ -65,17 +63,6 @@ def recorded(request: pytest.FixtureRequest, planted: Planted) -> Recorded:
 def first(reported: list[Finding]) -> Finding:
     """The first finding about a usual step: recording and the first step cost a short run most."""
     return next(item for item in reported if item.key not in (*ASIDE, ONCE))
-
-
-@pytest.mark.alone
-def test_a_fit_that_waits_for_its_batch_inside_the_step_is_fast_without_it(
-    planted: Planted,
-) -> None:
-    """What a replay predicts without the cause is near a program that does not have it."""
-    prediction = what_if(planted("generator"), 0, [InputFree()])
-    assert prediction.measured_ms > 45
-    assert prediction.replay_error < 0.2
-    assert prediction.most_ms < 0.6 * prediction.measured_ms
 
 
 def test_retracing_is_reported_with_the_argument_and_its_length(recorded: Recorded) -> None:

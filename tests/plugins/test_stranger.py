@@ -249,9 +249,10 @@ LAB = Page("Not the lab", lambda: st.write("replaced"))
 
 SECTIONS = """
 import streamlit as st
-from strategy_app.added_sections import Section
+from strategy_app.added_sections import BelowFinding, Section
 PLACED = Section("placement", lambda opened, segment: st.write(f"{opened.profile.name}, {segment}"))
 ELSEWHERE = Section("overview", lambda opened, segment: st.write("Not here"))
+BELOW = BelowFinding(lambda opened, finding: st.write(f"{opened.profile.name}: {finding.key}"))
 """
 
 
@@ -267,6 +268,18 @@ def test_a_section_is_on_its_page_and_one_that_is_broken_is_left_out(
     shown = text_of(open_page("placement", tmp_path, run="placed-run"))
     assert "placed-run, 0" in shown
     assert "Not here" not in shown
+
+
+def test_a_part_below_a_finding_is_on_the_page_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = Packages(tmp_path / "packages")
+    packages.add(
+        "annex", "[strategy_lab.sections]\none = annex.sections:BELOW\n", sections=SECTIONS
+    )
+    monkeypatch.syspath_prepend(packages.folder)
+    write_run(tmp_path / "late", replicas=2, steps=60, straggler=(1, 30.0))
+    assert "late: straggler" in text_of(open_page("overview", tmp_path, run="late"))
 
 
 @pytest.mark.run

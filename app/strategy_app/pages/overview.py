@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from strategy_app.control.try_it import offer_try
+from strategy_app.added_sections import show_below
 from strategy_app.screen.answer import answer_of, show_parts, show_warnings
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.banner import show_status
@@ -107,8 +107,7 @@ def _show(opened: OpenRun, segment: SegmentOpened, facts: Facts) -> None:
 def _offer(opened: OpenRun, finding: Finding, is_first: bool) -> None:
     if is_first:
         show_how_to_record_again(opened)
-    if finding.edits:
-        offer_try(opened, finding.segment, finding.edits, finding.key)
+    show_below(opened, finding)
 
 
 page()

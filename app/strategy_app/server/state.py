@@ -13,7 +13,6 @@ from strategy_app.access.policy import Access
 from strategy_app.live.hub import Hub
 from strategy_app.live.live_run import LiveRun
 from strategy_app.server.timelines import Timelines
-from strategy_app.server.tried_changes import TriedChanges
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.planning.validation import CheckedSpec
@@ -54,7 +53,6 @@ class Lab:
     spare: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     """The values of the options that packages add to `strategy-lab ui`, by name."""
-    tried: TriedChanges = field(default_factory=TriedChanges)
     handles: dict[str, RunHandle] = field(default_factory=dict)
     """Runs that this server launched, by name; only these can be stopped and changed from it."""
     _parts: dict[type[Any], Part] = field(default_factory=dict)
@@ -75,7 +73,6 @@ class Lab:
 
         `give_up` says whether to end them at once instead.
         """
-        self.tried.close()
         for each in self._parts.values():
             each.close()
         if self._launcher is not None:

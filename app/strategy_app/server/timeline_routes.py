@@ -15,10 +15,7 @@ GET /api/runs/{run}/flows?row=&start=         links of a span to other tracks (J
 GET /api/runs/{run}/same_op?row=&start=       the span and its copies on other tracks (JSON)
 GET /api/runs/{run}/critical_path?step=       parts of a step's critical path, with rows (JSON)
 GET /api/runs/{run}/slack?row=&start=         how much later the op of a span could end, or why
-                                                that is not known (JSON)
-GET /api/runs/{run}/predicted?segment=&edit=  a step with an edit, by
-                                              `strategy_profiles.replay.edit_text`, on rows
-                                              (JSON)
+                                              that is not known (JSON)
 """
 
 from __future__ import annotations
@@ -40,12 +37,9 @@ from strategy_app.server.route_errors import Handler, explained
 from strategy_app.server.timelines import ReplacedRunError, place_of
 from strategy_profiles.cache import KeptNewest
 from strategy_profiles.errors import SpecError
-from strategy_profiles.replay.edit_text import edits_of
-from strategy_profiles.replay.recording import ReplayError
-from strategy_profiles.replay.replays import replays
+from strategy_profiles.step_graph.recording import ReplayError
 from strategy_profiles.timeline import Selection, Timeline, cut_view, find_spans, flows_of, select
 from strategy_profiles.timeline.critical_path import PathPart, path_of_step
-from strategy_profiles.timeline.predicted import predicted_step
 from strategy_profiles.timeline.same_op import same_op
 from strategy_profiles.timeline.slack import (
     SpanSlack,
@@ -144,7 +138,7 @@ async def slack(request: Request) -> Response:
     row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
     try:
         answer = await asyncio.to_thread(_slack, request.path_params["run"], row, start_ns)
-    except ReplayError as error:  # an answer: many runs allow no replay
+    except ReplayError as error:  # an answer: many runs have no graph
         return JSONResponse({"reason": str(error)})
     return JSONResponse(asdict(answer))
 
@@ -158,23 +152,6 @@ def _slack(run_id: str, row: int, start_ns: int) -> SpanSlack:
         f"{run_id} {step}", opened.stamp, lambda: step_slack(opened.profile, laid_out, step)
     )
     return slack_of(laid_out, known, row, start_ns)
-
-
-@explained
-async def predicted(request: Request) -> Response:
-    text = request.query_params.get("edit", "")
-    segment = int(_number(request, "segment"))
-    prediction = await asyncio.to_thread(_predicted, request.path_params["run"], segment, text)
-    return JSONResponse(prediction)
-
-
-def _predicted(run_id: str, segment: int, text: str) -> dict[str, Any]:
-    lab = state.lab()
-    opened = open_run(run_folder(lab.runs, run_id))
-    edits = edits_of(opened.profile, segment, text)
-    opened.ask(replays, segment)  # once, for all edits and all viewers
-    laid_out = lab.timelines.get(run_id)
-    return predicted_step(opened.profile, laid_out, segment, edits).as_columns()
 
 
 def _cut(
@@ -208,5 +185,4 @@ ROUTES: list[BaseRoute] = [
     Route("/api/runs/{run}/same_op", _about_span(same_op)),
     Route("/api/runs/{run}/critical_path", critical_path),
     Route("/api/runs/{run}/slack", slack),
-    Route("/api/runs/{run}/predicted", predicted),
 ]

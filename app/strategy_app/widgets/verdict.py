@@ -16,7 +16,7 @@ from strategy_app.widgets.text import as_html, bound, sentence_as_markdown
 from strategy_profiles.analysis.findings import Facts, Finding, findings
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.answers.answer import Bold
-from strategy_profiles.replay.finding_gain import findings_with_gains
+from strategy_profiles.predictors import findings_with_gains
 from strategy_profiles.tables.store import Profile
 
 SHOWN = 3
@@ -62,7 +62,7 @@ def show_findings(
     """What to do, by cause, the largest cost first.
 
     Returns an empty place for each finding, in the order of `findings`: for what a step would take
-    without it, which a replay predicts after the page is there.
+    without it, which is predicted after the page is there.
 
     Args:
       headline: what stands above: the sentence of a finding is not repeated.
@@ -127,7 +127,7 @@ def _show_one(
 
 
 def show_gains(opened: OpenRun, segment: int, places: Sequence[DeltaGenerator]) -> None:
-    """Add to each finding what a step would take without it; a replay predicts that.
+    """Add to each finding what a step would take without it, if a package predicts that.
 
     The server predicts it as soon as the page is requested (`shell.read_ahead`).
     """

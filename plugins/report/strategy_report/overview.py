@@ -8,8 +8,8 @@ from strategy_profiles.analysis.findings import Facts, Finding, ranked
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.answers.answer import Bold
+from strategy_profiles.predictors import findings_with_gains
 from strategy_profiles.questions.loop import loop
-from strategy_profiles.replay.finding_gain import findings_with_gains
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.units import MISSING
 from strategy_profiles.run.events import Failed, Note

@@ -10,10 +10,9 @@ from strategy_app.forms import trusted_paths
 from strategy_app.server import state
 from strategy_app.widgets.text import as_markdown
 from strategy_core.launcher.run_handle import RunHandle
-from strategy_core.launcher.tried_change import refuse_beside_a_run
 from strategy_profiles.errors import LabError
 from strategy_profiles.reporting import units
-from strategy_profiles.run.in_progress import run_in_progress
+from strategy_profiles.run.in_progress import refuse_beside_a_run, run_in_progress
 from strategy_profiles.spec.run_spec import RunSpec
 from strategy_sweep import record
 from strategy_sweep.contest import runs_left

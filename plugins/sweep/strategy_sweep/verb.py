@@ -14,13 +14,13 @@ from strategy_core.cli._plain import plain
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli._watching import signals_stop
 from strategy_core.launcher.launcher import Launcher
-from strategy_core.launcher.tried_change import refuse_beside_a_run
 from strategy_core.planning import validation
 from strategy_core.planning.inventory import probe
 from strategy_core.planning.spec_text import FLAG_FIELDS, flag_of
 from strategy_profiles.errors import SpecError
 from strategy_profiles.extras import require
 from strategy_profiles.reporting import units
+from strategy_profiles.run.in_progress import refuse_beside_a_run
 from strategy_profiles.user_input.arguments import number, whole
 from strategy_profiles.user_input.files import write_text
 from strategy_sweep.answer import sweep_answer

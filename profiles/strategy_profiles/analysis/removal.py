@@ -1,7 +1,6 @@
-"""Which change of a captured step removes the cause of a finding, so that a replay can predict it.
+"""Which change of a captured step removes the cause of a finding.
 
-A rule names the change; `strategy_profiles.replay.finding_gain` makes it. Analyses do not import
-the replay.
+A rule names the change; a package that predicts steps makes it (`strategy_profiles.predictors`).
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ TERMS: dict[str, str] = {
     "reconfiguration": "A change of a run while it trains: another strategy, other devices, "
     "another batch. The training state is carried over.",
     "replay": "A simulation of a captured step over the graph of its ops, with launch gaps from "
-    "other steps. Its error is the difference to the measured step (replay.md).",
+    "other steps. Its error is the difference to the measured step.",
     "replica": "A copy of the model that computes its share of the global batch on a device (or on "
     "several TPU cores) of its own.",
     "run": "One training, from its request to its end, and the folder that records it.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from strategy_profiles.errors import RunFolderError
+from strategy_profiles.errors import LabError, RunFolderError
 from strategy_profiles.run.event_files import read_sources
 from strategy_profiles.run.layout import launcher_files, worker_folders
 from strategy_profiles.run.status import derive_status
@@ -29,6 +29,15 @@ def run_in_progress(runs: Path) -> str | None:
         except (OSError, RunFolderError):
             continue  # no run, or a damaged one
     return None
+
+
+def refuse_beside_a_run(runs: Path) -> None:
+    """Raise LabError if a run of this folder is being recorded: both would become slower."""
+    if busy := run_in_progress(runs):
+        raise LabError(
+            f"{busy} is being recorded, and a run beside it would change the times of both",
+            advice="Stop it, or wait until it ends",
+        )
 
 
 def _written_at(run: Path) -> float:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_profiles.replay.build import StepBuilder
-from strategy_profiles.replay.critical_path import GAPS, Piece, critical_path
-from strategy_profiles.replay.recording import Recording, ReplayError, read_recording, read_rows
+from strategy_profiles.step_graph.build import StepBuilder
+from strategy_profiles.step_graph.critical_path import GAPS, Piece, critical_path
+from strategy_profiles.step_graph.recording import Recording, ReplayError, read_recording, read_rows
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline.layout import Timeline, since_origin
 
@@ -34,7 +34,7 @@ class PathPart:
 def path_of_step(profile: Profile, timeline: Timeline, step: int) -> list[PathPart]:
     """Return the parts of a captured step's path in order of time.
 
-    Raises ReplayError if the step is not captured or its segment cannot be replayed.
+    Raises ReplayError if the step is not captured or has no graph.
     """
     recording = recording_of_step(profile, timeline, step)
     begin = since_origin(profile, timeline, step, recording.bounds[step][0])
@@ -52,7 +52,7 @@ def path_of_step(profile: Profile, timeline: Timeline, step: int) -> list[PathPa
 def recording_of_step(profile: Profile, timeline: Timeline, step: int) -> Recording:
     """Return what was recorded with a captured step.
 
-    Raises ReplayError if the step is not captured or its segment cannot be replayed.
+    Raises ReplayError if the step is not captured or has no graph.
     """
     if step not in timeline.steps["step"]:
         raise ReplayError(f"Step {step} is not captured, so its critical path is not known")

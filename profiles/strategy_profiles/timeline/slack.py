@@ -1,7 +1,7 @@
 """The slack of the op of a span: how much later it could end without a longer step.
 
-Slack is that of `strategy_profiles.replay.critical_path`, over the graph with which the step is
-replayed. A span is found in that graph by its name, its device and its start.
+Slack is that of `strategy_profiles.step_graph.critical_path`. A span is found in
+the graph of the step by its name, its device and its start.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 
 from strategy_profiles.capture.graph import RECEIVES
 from strategy_profiles.errors import LabError
-from strategy_profiles.replay.build import StepBuilder
-from strategy_profiles.replay.critical_path import critical_path, slack_ns
-from strategy_profiles.replay.recording import LEADER, ReplayError, read_rows
-from strategy_profiles.replay.replays import replays
-from strategy_profiles.replay.step_graph import ENTER, HOST, StepGraph
+from strategy_profiles.predictors import error_of
 from strategy_profiles.reporting import units
+from strategy_profiles.step_graph.build import StepBuilder
+from strategy_profiles.step_graph.critical_path import critical_path, slack_ns
+from strategy_profiles.step_graph.graph import ENTER, HOST, StepGraph
+from strategy_profiles.step_graph.recording import LEADER, ReplayError, read_rows
 from strategy_profiles.tables.columns import Floats
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline.critical_path import recording_of_step
@@ -38,8 +38,8 @@ class StepSlack:
     slack_ns: Floats
     on_path: frozenset[int]
     """Nodes on the critical path."""
-    replay_error: float
-    """Median error of the replay of the segment's steps."""
+    replay_error: float | None
+    """Median error of the replay of the segment's steps; None if no package replays them."""
     by_start: dict[int, tuple[int, ...]]
     """Nodes by their start in ns."""
 
@@ -51,14 +51,14 @@ class SpanSlack:
     slack_ns: int
     """How much later it could end; of a collective, how much later this replica could enter it."""
     is_on_path: bool
-    replay_error: float
+    replay_error: float | None
     sentence: str
 
 
 def step_slack(profile: Profile, timeline: Timeline, step: int) -> StepSlack:
     """Return the slack of a captured step's ops.
 
-    Raises ReplayError if the step is not captured or its segment cannot be replayed.
+    Raises ReplayError if the step is not captured or has no graph.
     """
     recording = recording_of_step(profile, timeline, step)
     segment = recording.segment.segment
@@ -71,7 +71,7 @@ def step_slack(profile: Profile, timeline: Timeline, step: int) -> StepSlack:
         since_origin(profile, timeline, step, recording.bounds[step][0]),
         slack_ns(graph),
         frozenset(piece.node for piece in critical_path(graph)),
-        replays(profile, segment).error,
+        error_of(profile, segment),
         {start: tuple(nodes) for start, nodes in by_start.items()},
     )
 

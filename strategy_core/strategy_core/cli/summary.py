@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gains",
         action="store_true",
-        help="also predict what a step would gain without each finding, by a replay",
+        help="also what a step would gain without each finding, predicted by a replay",
     )
 
 

@@ -29,7 +29,6 @@ PATHS = [
     "flows?row=0&start=0",
     "critical_path?step=0",
     "slack?row=0&start=0",
-    "predicted?segment=0&edit=input-free",
 ]
 
 
@@ -168,24 +167,6 @@ def test_a_selection_is_of_the_tracks_that_it_names(client: Client) -> None:
     assert none["replicas"] == []
 
 
-@pytest.mark.parametrize(
-    ("query", "problem"),
-    [
-        ("segment=0&edit=input-free", "graph of segment 0 is missing"),
-        ("segment=7&edit=input-free", "There is no segment 7"),
-        ("segment=0&edit=slower", "names no edit of a step"),
-        ("segment=0", "names no edit of a step"),
-        ("segment=x&edit=input-free", "is not a finite number"),
-    ],
-)
-def test_a_step_that_cannot_be_predicted_is_refused_in_a_sentence(
-    query: str, problem: str, client: Client
-) -> None:
-    answer = client.get(f"/api/runs/one/predicted?{query}")
-    assert answer.status == 400
-    assert problem in answer.json()["error"]
-
-
 def test_spans_of_a_run_that_was_recorded_again_are_refused(client: Client) -> None:
     described = client.get("/api/runs/one/timeline").json()
     query = f"spans?from=0&to=1000000000&px=100&identity={described['identity']}"
@@ -218,7 +199,7 @@ def test_the_reason_of_a_close_fits_its_frame_in_any_language() -> None:
 
 
 def test_why_the_slack_of_an_op_is_not_known_is_an_answer(client: Client) -> None:
-    """A browser writes each refused request into its console; many runs allow no replay."""
+    """A browser writes each refused request into its console; many runs have no graph."""
     spans = state.lab().timelines.get("one")
     start = int(spans.start[spans.row_starts[0]])
     answer = client.get(f"/api/runs/one/slack?row=0&start={start}")

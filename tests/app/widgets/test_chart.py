@@ -30,7 +30,7 @@ def test_every_chart_has_a_text_for_those_who_cannot_see_it() -> None:
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "draw_chart"
     ]
-    assert len(calls) > 13
+    assert len(calls) > 10
     assert not [name for name, given in calls if "alt" not in given]
 
 

@@ -9,9 +9,9 @@ import pytest
 
 import strategy_profiles
 from strategy_mcp.answers import ALL, Answers
+from strategy_profiles import predictors
 from strategy_profiles.analysis.facts import Finding, Gain
 from strategy_profiles.analysis.summary import summarize
-from strategy_profiles.replay import finding_gain
 from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
@@ -49,7 +49,7 @@ def test_an_agent_gets_the_gain_of_each_finding(
     def gain_of(_profile: Profile, finding: Finding) -> Gain | str:
         return GAIN if finding.key == "straggler" else REASON
 
-    monkeypatch.setattr(finding_gain, "gain_of", gain_of)
+    monkeypatch.setattr(predictors, "gain_of", gain_of)
     (segment,) = Answers(late.parent).findings("late")["segments"]
     by_key = {item["key"]: item for item in segment["findings"]}
     assert by_key["straggler"]["gain"]["sentence"] == GAIN.sentence

@@ -903,3 +903,11 @@ def test_a_replica_whose_batch_comes_later_is_sent_to_its_input(
     assert item.advice.startswith("Its batch takes 14.0 ms longer than those of the others.")
     assert item.evidence["input_longer_ms"] == pytest.approx(14.0)
     assert advice_by_key(facts)["straggler"].evidence["input_longer_ms"] is None
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.key)
+def test_every_rule_names_a_removal_or_the_reason(rule: Any) -> None:
+    if isinstance(rule.removal, str):
+        assert rule.removal.endswith(".")
+    else:
+        assert rule.removal.__doc__

@@ -13,10 +13,10 @@ from strategy_profiles.analysis.communication import communication
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.analysis.steps import step_times
-from strategy_profiles.replay.recording import why_no_replay
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.events import SegmentOpened, WindowCaptured
 from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.step_graph.recording import why_no_replay
 from strategy_profiles.tables.store import Profile, load
 from tests.synthetic import write_run
 

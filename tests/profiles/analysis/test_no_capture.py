@@ -10,7 +10,7 @@ import strategy_profiles
 from strategy_profiles.analysis.breakdown import step_breakdown
 from strategy_profiles.analysis.communication import communication
 from strategy_profiles.analysis.no_capture import LOST, why_no_capture
-from strategy_profiles.replay.recording import ReplayError, read_recording
+from strategy_profiles.step_graph.recording import ReplayError, read_recording
 from tests.replaced import replace
 from tests.synthetic import write_run
 

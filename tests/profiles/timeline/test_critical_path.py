@@ -9,7 +9,7 @@ import pytest
 
 import strategy_profiles
 from strategy_profiles.errors import LabError
-from strategy_profiles.replay.recording import read_recording
+from strategy_profiles.step_graph.recording import read_recording
 from strategy_profiles.timeline import lay_out
 from strategy_profiles.timeline.critical_path import path_of_step
 from tests.synthetic import write_run

@@ -15,7 +15,7 @@ export class Address {
     this.view = pair(query.get("view"), "-");
     this.op = pair(query.get("op"), "."); // its row and its start
     this.step = whole(query.get("step"));
-    this.edit = query.get("edit") || null; // as in profiles/strategy_profiles/replay/edit_text.py
+    this.edit = query.get("edit") || null; // a text for the package that predicts a step with it
     this.segment = whole(query.get("segment"));
     const range = pair(query.get("range"), "-");
     const tracks = (query.get("tracks") ?? "").split(",").map(whole).filter((track) => track !== null);

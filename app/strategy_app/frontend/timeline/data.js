@@ -23,6 +23,7 @@ export class SpanSource {
 
   async json(path, query = {}) {
     const response = await fetch(this.url(path, query));
+    if (!response.headers.get("content-type")?.startsWith("application/json")) throw new Error("No installed package answers this.");
     const body = await response.json();
     if (!response.ok) throw new Error(body.error ?? response.statusText);
     return body;

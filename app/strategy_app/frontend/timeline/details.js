@@ -47,7 +47,7 @@ export function setSlack(details, text) {
 }
 
 export function slackText({ sentence, replay_error: error }) {
-  return `${sentence} (replay error of the captured steps: ${number(error * 100)} %)`;
+  return error === null ? sentence : `${sentence} (replay error of the captured steps: ${number(error * 100)} %)`;
 }
 
 // `copies` are the selected span and the same op on other tracks, in the same step.

@@ -9,8 +9,11 @@ from typing import Any
 
 from strategy_contexts.lecture.question import Question
 from strategy_contexts.lecture.recording import Program, Run
+from strategy_profiles.predictors import predicts_gains
 
-ORDER = (
+_PREDICTED = "without_the_straggler"
+"""A scene whose answer is predicted: it is left out where no package predicts steps."""
+_ORDER = (
     "merge_call",
     "copies_of_a_variable",
     "update_beside_each_copy",
@@ -21,7 +24,7 @@ ORDER = (
     "central_variables",
     "slow_input",
     "who_waits",
-    "without_the_straggler",
+    _PREDICTED,
 )
 
 
@@ -37,8 +40,14 @@ class Scene:
 
 def scenes() -> tuple[Scene, ...]:
     """Return the course, in order."""
-    modules = (import_module(f"strategy_contexts.lecture.scenes.{name}") for name in ORDER)
+    names = order()
+    modules = (import_module(f"strategy_contexts.lecture.scenes.{name}") for name in names)
     return tuple(
         Scene(name, module.TITLE, module.RECORDING, module.ask)
-        for name, module in zip(ORDER, modules, strict=True)
+        for name, module in zip(names, modules, strict=True)
     )
+
+
+def order() -> tuple[str, ...]:
+    """Return the names of the scenes of the course."""
+    return tuple(name for name in _ORDER if name != _PREDICTED or predicts_gains())

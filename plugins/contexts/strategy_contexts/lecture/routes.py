@@ -13,7 +13,7 @@ from strategy_app.added_routes import Link, Routes
 from strategy_app.server import state
 from strategy_app.server.banner import addresses
 from strategy_app.server.route_errors import explained
-from strategy_contexts.lecture.course import ORDER
+from strategy_contexts.lecture.course import order
 from strategy_contexts.lecture.host import EVERY_INTERFACE, LabLecture, LectureHost
 from strategy_contexts.lecture.pages import document
 from strategy_contexts.stepper.page import viewer_script
@@ -89,7 +89,7 @@ ROUTES = Routes(
             "contexts",
             "Give a lecture",
             "lecture",
-            f"{len(ORDER)} questions for a projector; the room answers on its phones.",
+            f"{len(order())} questions for a projector; the room answers on its phones.",
         ),
     ),
 )

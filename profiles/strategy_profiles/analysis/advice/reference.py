@@ -23,9 +23,9 @@ In `strategy-lab summary --json`, `edits` of a finding names the changes of the 
 rule proposes, if the lab can make them, and `caused_by` the finding that it follows from: what
 makes a replica late comes before the late replica.
 
-Where a change of the captured steps removes the cause, a [replay](replay.md) predicts what a step
-would take then, with its interval and the replay's error: on the page Why, in the report, for
-agents, and with `strategy-lab summary --gains`.
+Where a change of the captured steps removes the cause, a replay predicts what a step would take
+then, with its interval and the replay's error: on the page Why, in the report, for agents, and with
+`strategy-lab summary --gains`. A [package](extending.md) does that, which comes with the lab.
 """
 
 

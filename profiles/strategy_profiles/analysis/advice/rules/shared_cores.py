@@ -23,7 +23,7 @@ from typing import Any
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 
 KEY = "shared-cores"
-NO_GAIN = "With fewer replicas other ops run than the recorded ones; Try it measures it."
+NO_GAIN = "With fewer replicas other ops run than the recorded ones; only a run with them tells."
 
 
 def num_sharing(facts: Facts) -> tuple[int, int] | None:

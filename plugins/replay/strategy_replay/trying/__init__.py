@@ -1,0 +1,1 @@
+"""Make a change of a recorded run in new runs, and compare them with what was predicted."""

@@ -301,6 +301,7 @@ def lose_a_worker(page: Page, open_page: Open, server: Server) -> None:
     reach(page.get_by_role("button", name=re.compile(r"Use \d+"))).click()
     expect(page.get_by_text("Cannot run yet")).to_have_count(0)
     start(page, 3)
+    apply_stays_in_sight(page)
     for worker in range(3):
         expect(process(page, worker)).to_contain_text(
             re.compile(r"running, step.*pid \d+", re.DOTALL)
@@ -324,6 +325,23 @@ def lose_a_worker(page: Page, open_page: Open, server: Server) -> None:
         expect(process(viewer, 1).locator("button.kill")).to_be_hidden()
     visit(page, "Communication")
     expect(page.get_by_text("worker 2").first).to_be_visible()
+
+
+def apply_stays_in_sight(page: Page) -> None:
+    """Also below more knobs than the window has room for, and no knob is seen through it."""
+    network = page.get_by_test_id("stSidebar").get_by_text("Network between the processes")
+    network.click()
+    expect(page.get_by_role("spinbutton", name="Link delay, one way (ms)")).to_be_in_viewport()
+    page.get_by_test_id("stSidebar").evaluate(TO_THE_TOP)
+    reach(page.get_by_role("button", name="Apply"))
+    ground = "strip => getComputedStyle(strip).backgroundColor"
+    colours = [
+        page.locator(part).evaluate(ground)
+        for part in (".st-key-apply_button", "[data-testid=stSidebar]")
+    ]
+    assert colours[0] == colours[1]
+    assert colours[0].startswith("rgb(")
+    network.click()
 
 
 def process(page: Page, worker: int) -> Locator:

@@ -9,6 +9,7 @@ Each page has the full window width from the start, not only after its script se
 Headings have their padding, less than Streamlit's: answers are in sight at 1280x720.
 Fields above what is read, pickers of a run and key numbers have their height before the browser has
 loaded them. What a new run says below its title has room for two lines.
+Apply, the button of a running run's knobs, stays at the window's lower edge if they reach below it.
 A table has its height before the browser has loaded what draws it, and what is for narrow or wide
 windows alone is hidden in the others from the start.
 
@@ -118,6 +119,14 @@ FIRST_STYLE = f"""
   .st-key-key_numbers {{min-height:7.2rem}}
   .st-key-first_numbers {{min-height:4.4rem}}
   [data-testid=stSidebarResizeHandle] {{display:none}}
+  /* Apply stays in sight below knobs that reach further than the window. */
+  [data-testid=stSidebarContent] {{scroll-padding-bottom:4rem}}
+  [data-testid=stSidebarContent], [data-testid=stSidebarUserContent],
+  [data-testid=stSidebarUserContent] > div,
+  [data-testid=stSidebarUserContent] > div > [data-testid=stVerticalBlock],
+  {_SIDEBAR} .st-key-apply_button {{background-color:inherit}}
+  {_SIDEBAR} .st-key-apply_button {{position:sticky; bottom:0; z-index:2;
+    padding:0.25rem 0 0.5rem}}
   {_OPEN} ~ * [data-testid=stMainBlockContainer] > * > * {{padding-left:{_WIDTH}}}
 }}
 """

@@ -126,7 +126,7 @@ FIRST_STYLE = f"""
   [data-testid=stSidebarUserContent] > div > [data-testid=stVerticalBlock],
   {_SIDEBAR} .st-key-apply_button {{background-color:inherit}}
   {_SIDEBAR} .st-key-apply_button {{position:sticky; bottom:0; z-index:2;
-    padding:0.25rem 0 0.5rem}}
+    padding:0.25rem 0 0.5rem; margin:-0.25rem 0 -0.5rem}}
   {_OPEN} ~ * [data-testid=stMainBlockContainer] > * > * {{padding-left:{_WIDTH}}}
 }}
 """

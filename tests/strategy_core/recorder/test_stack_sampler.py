@@ -14,7 +14,7 @@ import textwrap
 import threading
 import time
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -34,6 +34,24 @@ def _busy(seconds: float) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         sum(range(1000))
+
+
+def _as_long_as(seconds: float, call: Callable[[int], object]) -> int:
+    """The number with which a call takes so long on this machine, the shortest of three times."""
+    number = 1000
+    while (took_s := min(_took_s(call, number) for _ in range(3))) < seconds:
+        number = round(number * min(4.0, 1.1 * seconds / took_s))
+    return number
+
+
+def _took_s(call: Callable[[int], object], number: int) -> float:
+    begun = time.perf_counter()
+    call(number)
+    return time.perf_counter() - begun
+
+
+def _doubled(numbers: int) -> int:
+    return sum(number * 2 for number in range(numbers))
 
 
 def _sampled(folder: Path) -> WorkerFolder:
@@ -63,14 +81,15 @@ def test_a_short_call_that_lets_the_lock_go_has_no_more_than_its_time(
 ) -> None:
     """Such as `tf.constant`, after 0.6 ms of Python. The sampler needs the lock for a sample."""
     monkeypatch.setattr(stack_sampler, "AT_FIRST_S", 0.015)
-    data = bytes(200_000)
+    data = bytes(_as_long_as(0.0003, lambda number: hashlib.sha256(bytes(number))))
+    numbers = _as_long_as(0.0006, _doubled)
     worker = WorkerFolder(tmp_path / "worker-0-0", 0, 0)
     sampler = StackSampler(1)
     sampler.start()
     sampler.write_to(worker.stacks)
     calls_s, begun = 0.0, time.monotonic()
     while time.monotonic() < begun + 4.0:
-        sum(number * 2 for number in range(8000))
+        _doubled(numbers)
         called = time.monotonic()
         hashlib.sha256(data)  # lets the lock go
         calls_s += time.monotonic() - called
@@ -86,7 +105,7 @@ def test_a_short_call_that_lets_the_lock_go_has_no_more_than_its_time(
 def test_a_call_that_keeps_the_interpreters_lock_has_its_time(tmp_path: Path, others: int) -> None:
     """Also if another thread of the lab's gets the lock before the sampler."""
     worker = WorkerFolder(tmp_path / "worker-0-0", 0, 0)
-    over = threading.Event()
+    over, numbers = threading.Event(), _as_long_as(0.2, lambda each: sum(range(each)))
 
     def waits() -> None:
         while not kept_lock.wait(over, 0.05):
@@ -100,7 +119,7 @@ def test_a_call_that_keeps_the_interpreters_lock_has_its_time(tmp_path: Path, ot
     sampler.write_to(worker.stacks)
     end = time.monotonic() + 4.0
     while time.monotonic() < end:
-        sum(range(5_000_000))  # in C, without a look at who waits for the lock
+        sum(range(numbers))  # in C, without a look at who waits for the lock
         time.sleep(0.005)
     sampler.stop()
     over.set()
@@ -108,7 +127,7 @@ def test_a_call_that_keeps_the_interpreters_lock_has_its_time(tmp_path: Path, ot
         thread.join()
     stacks = read_stacks(worker)
     texts = [stacks.places[place].frames[-1].text for place in stacks.place]
-    kept = [text.startswith("sum(range(5_000_000))") for text in texts]
+    kept = [text.startswith("sum(range(numbers))") for text in texts]
     assert stacks.for_ms[kept].sum() >= 0.9 * stacks.for_ms.sum()
 
 

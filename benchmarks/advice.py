@@ -20,7 +20,8 @@ A cause counts as found if its rule reports it, or the one that reports a larger
     recall = planted causes found / planted
     precision = findings of CAUSES that were planted or entailed / findings of CAUSES
 
-Not planted: `idle`, `memory-limit`, `not-captured`; and `other-algorithm`, because on virtual CPUs,
+Not planted: `idle`, `memory-limit`, `not-captured`, `argument-copy`, `busy-thread`,
+`growing-steps`; and `other-algorithm`, because on virtual CPUs,
 which share memory, another one costs nothing. The programs of three rules fail: these say why.
 """
 

@@ -40,6 +40,11 @@ class MachineLoad(Struct, frozen=True):
         return self.other_cores + self.stolen_cores
 
     @property
+    def is_notable(self) -> bool:
+        """Whether others took so much that they may be why steps differ."""
+        return self.taken_cores >= NOTABLE_SHARE * self.num_cores
+
+    @property
     def is_full(self) -> bool:
         return self.run_cores + self.taken_cores >= FULL_SHARE * self.num_cores
 

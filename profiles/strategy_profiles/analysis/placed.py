@@ -126,10 +126,12 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
         (each for each in away.values() if own and each.device not in own),
         key=lambda each: (-each.bytes, each.name),
     )
+    arguments = _arguments(rows, is_large)
+    taken = _variables(rows.filter(pa.array(is_large & _is_in(rows, "op", (ARGUMENT,)))))
     return Placed(
         off_device=_off_device(profile, segment, off_device),
         lent=_between_replicas(profile, segment, _names(rows, is_large, READ_VARIABLE)),
-        taken=_between_replicas(profile, segment, _arguments(rows, is_large)),
+        taken=_between_replicas(profile, segment, arguments),
         dense_gradients=_dense(
             profile,
             segment.segment,
@@ -141,9 +143,9 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
             key=lambda each: (-each.bytes, len(each.name)),
             default=None,
         ),
-        largest_argument=min(
-            _variables(rows.filter(pa.array(is_large & _is_argument(rows)))),
-            key=lambda each: -each.bytes,
+        largest_argument=max(
+            (each for each in taken if each.name in arguments),
+            key=lambda each: each.bytes,
             default=None,
         ),
         num_variables=int(np.count_nonzero(is_variable)),
@@ -189,14 +191,9 @@ def _names(rows: pa.Table, counts: Bools, op: str) -> set[str | None]:
 
 
 def _arguments(rows: pa.Table, is_large: Bools) -> set[str | None]:
-    return set(texts(rows.filter(pa.array(is_large & _is_argument(rows))), "name"))
-
-
-def _is_argument(rows: pa.Table) -> Bools:
     """Tensors that the step takes; the bytes of a resource are those of a variable."""
-    is_variable = [(name or "_resource").endswith("_resource") for name in texts(rows, "name")]
-    is_argument: Bools = _is_in(rows, "op", (ARGUMENT,)) & ~np.array(is_variable, bool)
-    return is_argument
+    names = _names(rows, is_large, ARGUMENT)
+    return {name for name in names if name and not name.endswith("_resource")}
 
 
 def _between_replicas(

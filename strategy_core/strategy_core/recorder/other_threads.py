@@ -46,11 +46,10 @@ class OtherThreads:
             if thread.ident is None or number is None or thread.ident in without:
                 continue
             used_us = _used_us(self._tasks / str(number) / "schedstat")
-            before_us = self._used_us.get(number)
             if used_us is None:
                 continue
+            spent_us = used_us - self._used_us.get(number, 0)
             self._used_us[number] = used_us
-            spent_us = used_us - (before_us or 0)
             frame = frames.get(thread.ident)
             if frame is None or spent_us < LEAST_US or is_library(type(thread).__module__):
                 continue

@@ -53,8 +53,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         f"Before training begins, {_named(longest.line)} takes "
-        f"{units.seconds(longest.ms / 1e3)}: {units.share(cost.share)} of the program"
-        f"{_most_of_it(longest)}. The loop itself takes "
+        f"{units.seconds(longest.ms / 1e3)}{_most_of_it(longest)}: "
+        f"{units.share(cost.share)} of the program. The loop itself takes "
         f"{units.seconds((facts.account.loop_ms or 0.0) / 1e3)}.",
         _ADVICE_ON_ADAPT if _ADAPTS in longest.call else _ADVICE,
         cost,

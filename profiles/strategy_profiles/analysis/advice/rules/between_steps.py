@@ -59,17 +59,17 @@ _SUBJECT = {
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    grown, are_longer = growth(facts.between.gaps_ms), any(True for _ in growing_steps.find(facts))
     for kind, subject in _SUBJECT.items():
         if kind == "rest" and facts.account.is_sampled:
             continue  # so short that no sample fell into it
         for row in large_rows(facts, kind):
-            line = main_line(facts, row)
+            line, grown = main_line(facts, row), growth(facts.between.gaps_ms)
+            adds = grown or (_adds(line) and any(growing_steps.find(facts)))
             yield finding(
                 facts,
                 KEY,
                 f"{subject} takes {how_long(facts, row)}{at_line(facts, row)}.{_grows(grown)}",
-                growing_steps.ADVICE if grown or (are_longer and _adds(line)) else _advice(line),
+                growing_steps.ADVICE if adds else _advice(line),
                 cost_of(facts, row),
                 grows_ms=list(grown) if grown else None,
                 place=line.place,

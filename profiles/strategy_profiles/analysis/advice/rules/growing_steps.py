@@ -4,8 +4,8 @@
 
 Compares the median step of each quarter of the run: each one is longer than the one before, and the
 last one is twice as long as the first, or more. Steps with fewer examples, and those that begin an
-epoch, are left out. Not if other programs used a core or more. Names a line of the program between
-the steps that adds to a tensor or a list, if one was sampled.
+epoch, are left out. Not if other programs used a tenth of the cores or more. Names a line of the
+program between the steps that adds to a tensor or a list, if one was sampled.
 
 ## Why is this slow
 
@@ -26,7 +26,6 @@ from collections.abc import Iterator
 from strategy_profiles.analysis.advice.rules.unsteady import of_full_batches_ms
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
 from strategy_profiles.analysis.growth import growth
-from strategy_profiles.analysis.machine_load import NOTABLE_SHARE
 from strategy_profiles.reporting import units
 
 KEY = "growing-steps"
@@ -43,7 +42,7 @@ ADDS = re.compile(r"\b(?:concat|concatenate|append|extend|stack|vstack|hstack)\(
 def find(facts: Facts) -> Iterator[Finding]:
     lengths_ms = of_full_batches_ms(facts)
     grown = growth(lengths_ms)
-    if grown is None or not facts.breakdown.is_in_sync or _is_beside_others(facts):
+    if grown is None or not facts.breakdown.is_in_sync or (facts.load and facts.load.is_notable):
         return
     lines = [row for row in facts.account.rows if row.place and ADDS.search(row.text or "")]
     line = max(lines, key=lambda row: row.total_ms, default=None)
@@ -62,8 +61,3 @@ def find(facts: Facts) -> Iterator[Finding]:
         place=line.place if line else None,
         grows_ms=list(grown),
     )
-
-
-def _is_beside_others(facts: Facts) -> bool:
-    load = facts.load
-    return load is not None and load.taken_cores >= NOTABLE_SHARE * load.num_cores

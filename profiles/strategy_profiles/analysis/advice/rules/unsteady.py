@@ -24,7 +24,7 @@ import numpy as np
 
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
 from strategy_profiles.analysis.growth import growth
-from strategy_profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad, takers
+from strategy_profiles.analysis.machine_load import MachineLoad, takers
 from strategy_profiles.reporting import units
 from strategy_profiles.tables.columns import Floats
 
@@ -68,7 +68,7 @@ def _advice(load: MachineLoad | None) -> str:
     if load is None:
         return "Check whether other programs use this machine, and compare runs with care."
     others = load.taken_cores
-    if others >= NOTABLE_SHARE * load.num_cores:
+    if load.is_notable:
         return (
             f"{takers([load])} used {others:.1f} of the machine's {load.num_cores} CPU cores "
             "meanwhile. End the other programs, or measure on another machine, and compare runs "

@@ -59,7 +59,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     reads = facts.whole_reads
     is_large = sum(read.bytes for read in reads) >= LARGE_BYTES
     rows = rows_anywhere(facts, "workers")
-    in_turns = any(True for _ in workers_in_turns.find(facts))  # it explains the wait
+    in_turns = any(workers_in_turns.find(facts))  # it explains the wait
     if not rows or (in_turns and not is_large):
         return
     share = units.share(sum(facts.account.share(row) for row in rows))

@@ -85,13 +85,17 @@ FIRST_STYLE = f"""
 .st-key-form_note {{min-height:2.8rem}}
 .st-key-measured_gain a p {{text-decoration:underline}}
 .st-key-cause_so_far {{min-height:10.5rem}}
-.st-key-page_row [data-testid=stElementContainer] {{height:2rem}}
+/* As Streamlit places a link whose script is loaded; before that, its place is taller. */
+.st-key-page_row [data-testid=stElementContainer] {{height:2rem !important;
+  margin:-6px 0 !important}}
 {_RESERVED}
 @media (max-width:{NARROW}) {{
   [data-testid=stExpandSidebarButton]::after {{content:"Menu"; font-size:.9rem}}
   button kbd {{display:none !important}}
   [data-testid=stHeading] h2 {{font-size:1.25rem !important; padding:0.25rem 0 0}}
   .st-key-page_modes {{margin-left:0; padding-left:0; border-left:none}}
+  /* A line of its own from the beginning: links are narrower before their script is loaded. */
+  .st-key-page_row > [data-testid=stLayoutWrapper]:has(> .st-key-page_modes) {{flex-basis:100%}}
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}
   {_ANSWER} {{flex-direction:column; align-items:stretch}}

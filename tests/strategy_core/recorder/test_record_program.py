@@ -247,7 +247,9 @@ def test_record_captures_a_tutorial_training_loop(tmp_path: Path) -> None:
 
     strategy, dataset, train_step = _tutorial(num_batches=4)
     run = tmp_path / "mine"
-    with lab.record(run, strategy, capture=Capture(window_steps=5)) as recorder:
+    with lab.record(
+        run, strategy, capture=Capture(window_steps=5, overhead_budget=0.001)
+    ) as recorder:
         for _epoch in range(3):
             for batch in recorder.dataset(dataset):
                 with recorder.step() as step:
@@ -350,7 +352,7 @@ def test_the_callback_records_keras_fit(tmp_path: Path, steps_per_execution: int
     images, labels = _data()
     targets = np.eye(10, dtype="float32")[labels]
     run = tmp_path / "fit"
-    callback = lab.RecorderCallback(run, capture=Capture(window_steps=3))
+    callback = lab.RecorderCallback(run, capture=Capture(window_steps=3, overhead_budget=0.001))
     with engine.iterators_without_autotune():  # fit would wait for tuning threads to end
         model.fit(images, targets, batch_size=BATCH, epochs=2, verbose=0, callbacks=[callback])
     events = _events(run)

@@ -320,17 +320,17 @@ def test_the_detector_imports_no_tensorflow() -> None:
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-def test_a_batch_that_two_replicas_get_as_a_whole_is_not_divided() -> None:
+def test_tensors_that_two_replicas_get_are_shared() -> None:
     import threading
 
     from strategy_core.tracing.units import Unit
 
-    def traced(*batches: tuple[int, ...]) -> int | None:
+    def traced(*batches: tuple[object, ...]) -> tuple[object, ...]:
         unit = Unit("train_step", "train.py:9")
         waiting = threading.Barrier(len(batches))
 
-        def replica(batch: tuple[int, ...]) -> None:
-            unit.replica_gets(batch, 64)
+        def replica(batch: tuple[object, ...]) -> None:
+            unit.replica_gets(batch)
             waiting.wait()
 
         threads = [threading.Thread(target=replica, args=(batch,)) for batch in batches]
@@ -338,11 +338,12 @@ def test_a_batch_that_two_replicas_get_as_a_whole_is_not_divided() -> None:
             each.start()
         for each in threads:
             each.join()
-        return unit.undivided
+        return unit.shared
 
-    assert traced((1, 2), (1, 2)) == 64
-    assert traced((1, 2), (3, 4)) is None
-    assert traced((1, 2), (1, 4)) is None, "one tensor is of each replica"
+    one, two, three, four = object(), object(), object(), object()
+    assert traced((one, two), (one, two)) == (one, two)
+    assert traced((one, two), (three, four)) == ()
+    assert traced((one, two), (one, four)) == (), "one tensor is of each replica"
 
 
 def test_steps_that_a_coordinator_is_given_end_together_with_join() -> None:

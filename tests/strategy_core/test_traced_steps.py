@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from strategy_core.recorder.stack_sampler import StackSampler
 from strategy_core.tracing.calls import Call, Fetched
 from strategy_core.tracing.faults import Faults
-from strategy_core.tracing.session import Session
+from strategy_core.tracing.session import FEWEST_INSTEAD, MOST_WARM_UPS, Session
 from strategy_core.tracing.settings import STRICT_VARIABLE, Settings
 from strategy_core.tracing.units import Unit
 from strategy_profiles.run.manifest import create_run_file
@@ -63,6 +65,18 @@ class Program:
         assert call is not None
         self.session.end_call(call, result, error)
 
+    def call_in_thread(self, unit: Unit, times: int) -> int | None:
+        """Call a function so many times in a thread of its own, whose number is returned."""
+
+        def calls() -> None:
+            for _ in range(times):
+                self.call(unit, 4)
+
+        thread = threading.Thread(target=calls)
+        thread.start()
+        thread.join()
+        return thread.ident
+
     def wall_input_examples_loss(self) -> list[tuple[float | None, ...]]:
         """Wall and input time in ms, examples and loss of each step; closes the recording."""
         assert self.session.recording is not None
@@ -96,6 +110,31 @@ def test_a_step_lasts_from_its_batch_to_the_end_of_the_call(program: Program) ->
         (7.0, 2.0, 8, 1.0),
         (7.0, 2.0, 8, 2.0),
     ]
+
+
+def test_a_thread_that_trains_after_a_warm_up_in_another_one_is_recorded_and_sampled(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampled: list[int | None] = []
+    monkeypatch.setattr(StackSampler, "watch", lambda _self, thread: sampled.append(thread))
+    program.session.stacks = StackSampler(0)
+    train = program.function("train")
+    program.call(train, 50)
+    thread = program.call_in_thread(train, 30)
+    assert sampled == [threading.get_ident(), thread]
+    assert program.session.num_elsewhere == FEWEST_INSTEAD
+    walls = [wall for wall, *_ in program.wall_input_examples_loss()]
+    assert walls == [50.0] + [4.0] * (30 - FEWEST_INSTEAD)
+
+
+def test_a_thread_that_has_trained_stays_recorded_while_it_does_no_step(program: Program) -> None:
+    train = program.function("train")
+    for _ in range(MOST_WARM_UPS + 1):
+        program.call(train, 5)
+    program.call_in_thread(program.function("other"), 30)
+    program.call(train, 5)
+    walls = [wall for wall, *_ in program.wall_input_examples_loss()]
+    assert walls == [5.0] * (MOST_WARM_UPS + 2)
 
 
 def test_a_step_without_a_batch_and_one_with_two_follow_usual_ones(program: Program) -> None:

@@ -328,14 +328,7 @@ def _noted(profile: Profile, segment: int) -> dict[str, str]:
         if note.fields.get(NO_OPS_IN) == segment
         for field in (IN_TURNS, FETCHED_EACH, WHOLE_BATCH_EACH, OWN_BATCH_EACH)
         if isinstance(place := note.fields.get(field), str)
-        if field != WHOLE_BATCH_EACH or not _chooses_by_replica(profile)
     }
-
-
-def _chooses_by_replica(profile: Profile) -> bool:
-    """Whether the program asks which replica it is: it may take a part of the batch by itself."""
-    texts = profile.stacks(min(profile.workers, default=0)).sources.values()
-    return any("replica_id_in_sync_group" in text for text in texts)
 
 
 def _whole_reads(profile: Profile, segment: int) -> tuple[WholeRead, ...]:

@@ -126,7 +126,7 @@ class StackSampler:
         self._program_ns = program_ns
         self._now_ns = now_ns
         self._cpu_ns = cpu_ns
-        self._thread = threading.get_ident()
+        self._thread = self._main_thread = threading.get_ident()
         self._path: Path | None = None
         self._num_recorded = 0
         self._log: EventLog | None = None
@@ -163,7 +163,7 @@ class StackSampler:
         self._sampler.start()
 
     def watch(self, thread: int) -> None:
-        """Sample another thread from now on: the one that trains."""
+        """Sample another thread until it ends: the one that trains."""
         self._thread = thread
 
     def write_to(self, path: Path) -> None:
@@ -255,7 +255,7 @@ class StackSampler:
                 time.sleep(ahead_s)
             with _NO_COLLECTION:
                 frames = sys._current_frames()
-                frame = frames.get(self._thread)
+                frame = frames.get(self._thread) or frames.get(self._main_thread)
                 stack = None if frame is None else self._reduced(frame)
                 if stack is not None and self._workers:
                     stack = stack._replace(busy=self._busy(frames))

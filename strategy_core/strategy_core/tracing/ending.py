@@ -156,7 +156,7 @@ def _unknown(session: Session) -> list[str]:
     if session.num_elsewhere:
         unknown.append(
             f"{session.num_elsewhere} steps of other threads are not recorded: a record holds the "
-            "steps of the thread that trained first."
+            "steps of one thread."
         )
     unknown += [
         f"{name} is not recorded: it ran {_times(len(took_ns))}, {sum(took_ns) / 1e9:.3g} s in all."

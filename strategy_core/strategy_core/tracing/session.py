@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from strategy_core.tracing.recording import Recording
     from strategy_profiles.run.layout import WorkerFolder
 
+MOST_WARM_UPS = 3
+"""A thread that does more steps than these trains, and is not only warming functions up."""
+FEWEST_INSTEAD = 20
+"""Steps of other threads after a warm-up, with none of the recorded thread, from which on the
+thread that does the next one is recorded instead."""
+
 
 class Session:
     """One traced process."""
@@ -56,6 +62,8 @@ class Session:
         """The folder of the cluster's worker that this process is, once it has claimed it."""
         self.num_elsewhere = 0
         """Steps in other threads."""
+        self._num_instead = 0
+        """Those since the last step of the thread that is recorded."""
         self.num_eager_gradients = 0
         self.when_recording: Callable[[], None] = lambda: None
         """Called once the recording has begun."""
@@ -235,6 +243,8 @@ class Session:
         try:
             call.caller.call = None
             self.open_calls.remove(call)
+            if call.unit.shared:
+                self._look_at_shared(call.unit)
             call.own_examples = call.own_examples or call.unit.undivided
             if self._graphs is not None:
                 self.first_call_done(call.unit)
@@ -246,9 +256,11 @@ class Session:
                     recording.call_done(call, result)
                 else:
                     recording.drop()
+                self._num_instead = 0
+            elif call.unit.trains and recording is not None:
+                self._done_elsewhere(recording, call)
             elif call.unit.trains:
-                self.num_elsewhere += recording is not None
-                self.num_idle_steps += recording is None
+                self.num_idle_steps += 1
             elif recording is not None and self._owner is call.caller.thread:
                 if error is None:
                     recording.other_call_done(call)
@@ -261,6 +273,20 @@ class Session:
         finally:
             if turn is not None:
                 turn.release()
+
+    def _done_elsewhere(self, recording: Recording, call: Call) -> None:
+        """Count a step of another thread, which may be the one that trains.
+
+        A program may warm its functions up in the main thread, and train in others.
+        """
+        self.num_elsewhere += 1
+        self._num_instead += 1
+        is_in_call = any(each.caller.thread is self._owner for each in self.open_calls)
+        has_trained = recording.next_step > MOST_WARM_UPS or self.is_in_fit or self.num_scheduled
+        if self._num_instead < FEWEST_INSTEAD or is_in_call or has_trained:
+            return
+        recording.close_step()
+        self._record_thread(call.caller.thread)
 
     def end_if_due(self) -> None:
         """Become idle after the last step of the recording."""
@@ -353,7 +379,12 @@ class Session:
 
         batch = batch_like(program)
         if batch:
-            call.unit.replica_gets(tuple(map(id, batch)), int(batch[0].shape[0]))
+            call.unit.replica_gets(batch)
+
+    def _look_at_shared(self, unit: Unit) -> None:
+        from strategy_core.tracing.undivided import undivided_examples
+
+        unit.undivided, unit.shared = undivided_examples(unit.shared), ()
 
     # -- eager steps
 
@@ -613,7 +644,8 @@ class Session:
         return self._owner is self.this_thread.thread
 
     def _claim(self, thread: threading.Thread) -> bool:
-        """Return whether to record this thread: the first one that trains, until it ends.
+        """Return whether to record this thread: the first one that trains, until it ends, or
+        another one trains instead (`_done_elsewhere`).
 
         A child process without a TF_CONFIG is not recorded: it reports itself and closes.
         """
@@ -624,8 +656,13 @@ class Session:
             self.close()
             return False
         if self._owner is not thread and (self._owner is None or not self._owner.is_alive()):
-            self._owner = thread
+            self._record_thread(thread)
         return self._owner is thread
+
+    def _record_thread(self, thread: threading.Thread) -> None:
+        self._owner = thread
+        if self.stacks is not None and thread.ident is not None:
+            self.stacks.watch(thread.ident)
 
     def _recorder(self) -> Recording:
         if self._recording is None:

@@ -1,15 +1,19 @@
 """Finds a batch that is not divided: each replica's function gets the same tensors.
 
 Looked for while a step is traced, when the function of a replica begins to record a tape: replicas
-that get their part of a batch have tensors of their own.
+that get their part of a batch have tensors of their own. Of a tensor that all of them get, each may
+take rows of its own, as by `replica_id_in_sync_group`; that is known once the graph is made.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
 import tensorflow as tf
+
+_TAKES_ROWS = frozenset({"GatherV2", "GatherNd", "Slice", "StridedSlice"})
 
 
 def batch_like(frame: FrameType) -> list[Any]:
@@ -25,3 +29,25 @@ def batch_like(frame: FrameType) -> list[Any]:
         for part in parts
         if isinstance(part, tf.Tensor) and part.shape.rank and (part.shape[0] or 0) > 1
     ]
+
+
+def undivided_examples(shared: Sequence[Any]) -> int | None:
+    """The examples of a batch of which every replica uses all; None if it takes rows of each of
+    these tensors."""
+    return next((int(each.shape[0]) for each in shared if not _is_taken_from(each)), None)
+
+
+def _is_taken_from(tensor: Any) -> bool:
+    users = tensor.consumers()
+    return bool(users) and all(_takes_rows(op, tensor) for op in users)
+
+
+def _takes_rows(op: Any, tensor: Any) -> bool:
+    if op.type not in _TAKES_ROWS or op.inputs[0] is not tensor:
+        return False
+    taken = op.outputs[0]
+    if taken.shape.rank == 0:
+        return False
+    if taken.shape.rank is None or taken.shape[0] != tensor.shape[0]:
+        return True
+    return _is_taken_from(taken)  # `x[number * 32:][:32]` of replica 0

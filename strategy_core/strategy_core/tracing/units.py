@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from strategy_core.runtime.source_place import source_place
@@ -46,7 +46,9 @@ class Unit:
         self.undivided: int | None = None
         """Examples of a batch that each replica gets as a whole; None if it is divided, or if that
         is not known."""
-        self._replica_batch: tuple[tuple[int, ...], int] = ((), 0)
+        self.shared: tuple[Any, ...] = ()
+        """Tensors that two replicas got in the trace that goes on."""
+        self._replica_gets: tuple[tuple[int, ...], int] = ((), 0)
         """Identities of the tensors that a replica got in a trace, and the replica's thread."""
         self._strategy: weakref.ref[Any] | None = None
         self.optimizers: list[weakref.ref[Any]] = []
@@ -75,12 +77,12 @@ class Unit:
         if all(ref() is not optimizer for ref in self.optimizers):
             self.optimizers.append(weakref.ref(optimizer))
 
-    def replica_gets(self, tensors: tuple[int, ...], num_examples: int) -> None:
+    def replica_gets(self, tensors: Sequence[Any]) -> None:
         """Note which tensors the calling thread's replica gets while the function is traced."""
-        before, thread = self._replica_batch
-        self._replica_batch = tensors, threading.get_ident()
-        if before == tensors and thread != threading.get_ident():
-            self.undivided = num_examples
+        before, thread = self._replica_gets
+        self._replica_gets = tuple(map(id, tensors)), threading.get_ident()
+        if before == self._replica_gets[0] and thread != threading.get_ident():
+            self.shared = tuple(tensors)
 
     def gradient_in(self, graph: Any) -> None:
         """Note a call of `gradient` while `graph` is built."""

@@ -51,6 +51,8 @@ _WAITS = (
     *("ApplyResult.get", "IMapIterator.next", "_ConnectionBase.recv"),
 )
 _OVER_A_TENSOR = "_TensorIterator."
+_LOCK = re.compile(r"with [\w.\[\]]{1,80}:|(?:.{1,80}\.)?acquire\(.{0,80}")
+"""A line that takes a lock. Of context managers without a call, only locks wait in C."""
 _SUBJECT = {
     "own-lines": "Between steps the program's own code",
     "function": "Between steps a tf.function that is not the step",
@@ -94,7 +96,13 @@ def _advice(line: Row) -> str:
             "longer queue, more processes; threads take turns in Python), or make the batches with "
             "tf.data."
         )
-    called = line.call or _called(line.text or "")
+    text = (line.text or "").strip()
+    if not line.call and _LOCK.fullmatch(text):
+        return (
+            "The line waits for a lock that another thread of the program holds: hold the lock "
+            "only for what the threads share, or train in one thread."
+        )
+    called = line.call or _called(text)
     if called:
         return (
             f"The line calls {called}: call it every few steps. If it runs ops one by one, put "
@@ -108,7 +116,7 @@ def _advice(line: Row) -> str:
 
 def _called(text: str) -> str | None:
     """`gc.collect` of a line that does nothing but call it: a function in C has no frame."""
-    match = _ONLY_A_CALL.fullmatch(text.strip())
+    match = _ONLY_A_CALL.fullmatch(text)
     return match[1] if match else None
 
 

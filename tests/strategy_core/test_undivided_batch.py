@@ -1,0 +1,65 @@
+"""Which tensors that every replica gets are a batch that each of them uses as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.tf
+
+NUM_EXAMPLES = 24
+
+
+@pytest.mark.parametrize(
+    ("use", "examples"),
+    [
+        (lambda x, rows: x * 2.0, NUM_EXAMPLES),
+        (lambda x, rows: x[:, 1] + x[:, 0], NUM_EXAMPLES),
+        (lambda x, rows: (x[:4], x + 1.0), NUM_EXAMPLES),
+        (lambda x, rows: x[:4], None),
+        (lambda x, rows: (x[0:][:12], x[12:][:12]), None),
+        (lambda x, rows: x[rows[0] : rows[1]], None),
+    ],
+    ids=[
+        "all",
+        "columns",
+        "some rows and all",
+        "some rows",
+        "a part for each",
+        "rows that the graph does not tell",
+    ],
+)
+def test_a_batch_of_which_a_replica_takes_rows_is_divided(
+    use: Callable[[Any, Any], Any], examples: int | None
+) -> None:
+    import tensorflow as tf
+
+    from strategy_core.tracing.undivided import undivided_examples
+
+    given: list[Any] = []
+
+    @tf.function
+    def step(x: Any, rows: Any) -> Any:
+        given[:] = [x]
+        return use(x, rows)
+
+    step.get_concrete_function(tf.zeros([NUM_EXAMPLES, 3]), tf.zeros([2], tf.int32))
+    assert undivided_examples(given) == examples
+
+
+def test_numbers_of_rows_are_a_batch_and_the_table_that_they_name_rows_of_is_none() -> None:
+    import tensorflow as tf
+
+    from strategy_core.tracing.undivided import undivided_examples
+
+    given: list[Any] = []
+
+    @tf.function
+    def step(table: Any, rows: Any) -> Any:
+        given[:] = [table, rows]
+        return tf.gather(table, rows)
+
+    step.get_concrete_function(tf.zeros([1000, 3]), tf.zeros([NUM_EXAMPLES], tf.int32))
+    assert undivided_examples(given) == NUM_EXAMPLES

@@ -15,11 +15,11 @@ NUM_EXAMPLES = 24
 @pytest.mark.parametrize(
     ("use", "examples"),
     [
-        (lambda x, rows: x * 2.0, NUM_EXAMPLES),
-        (lambda x, rows: x[:, 1] + x[:, 0], NUM_EXAMPLES),
-        (lambda x, rows: (x[:4], x + 1.0), NUM_EXAMPLES),
-        (lambda x, rows: x[:4], None),
-        (lambda x, rows: (x[0:][:12], x[12:][:12]), None),
+        (lambda x, _: x * 2.0, NUM_EXAMPLES),
+        (lambda x, _: x[:, 1] + x[:, 0], NUM_EXAMPLES),
+        (lambda x, _: (x[:4], x + 1.0), NUM_EXAMPLES),
+        (lambda x, _: x[:4], None),
+        (lambda x, _: (x[0:][:12], x[12:][:12]), None),
         (lambda x, rows: x[rows[0] : rows[1]], None),
     ],
     ids=[
@@ -49,7 +49,7 @@ def test_a_batch_of_which_a_replica_takes_rows_is_divided(
     assert undivided_examples(given) == examples
 
 
-def test_numbers_of_rows_are_a_batch_and_the_table_that_they_name_rows_of_is_none() -> None:
+def test_numbers_of_rows_are_a_batch_and_a_table_that_they_name_rows_of_is_not() -> None:
     import tensorflow as tf
 
     from strategy_core.tracing.undivided import undivided_examples

@@ -249,18 +249,8 @@ class Session:
             if self._graphs is not None:
                 self.first_call_done(call.unit)
             recording = self._recording
-            if call.unit.trains and recording is not None and self._owner is call.caller.thread:
-                if recording.step is None:  # it turned out to be a step
-                    recording.enter(call, list(self._fetched.values()))
-                if error is None:
-                    recording.call_done(call, result)
-                else:
-                    recording.drop()
-                self._num_instead = 0
-            elif call.unit.trains and recording is not None:
-                self._done_elsewhere(recording, call)
-            elif call.unit.trains:
-                self.num_idle_steps += 1
+            if call.unit.trains:
+                self._training_done(call, result, error)
             elif recording is not None and self._owner is call.caller.thread:
                 if error is None:
                     recording.other_call_done(call)
@@ -273,6 +263,22 @@ class Session:
         finally:
             if turn is not None:
                 turn.release()
+
+    def _training_done(self, call: Call, result: Any, error: BaseException | None) -> None:
+        recording = self._recording
+        if recording is None:
+            self.num_idle_steps += 1
+            return
+        if self._owner is not call.caller.thread:
+            self._done_elsewhere(recording, call)
+            return
+        self._num_instead = 0
+        if recording.step is None:  # it turned out to be a step
+            recording.enter(call, list(self._fetched.values()))
+        if error is None:
+            recording.call_done(call, result)
+        else:
+            recording.drop()
 
     def _done_elsewhere(self, recording: Recording, call: Call) -> None:
         """Count a step of another thread, which may be the one that trains.

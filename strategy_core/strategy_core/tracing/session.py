@@ -287,9 +287,10 @@ class Session:
         """
         self.num_elsewhere += 1
         self._num_instead += 1
+        if self._num_instead < FEWEST_INSTEAD or self.is_in_fit or recording.num_scheduled:
+            return
         is_in_call = any(each.caller.thread is self._owner for each in self.open_calls)
-        has_trained = recording.next_step > MOST_WARM_UPS or self.is_in_fit or self.num_scheduled
-        if self._num_instead < FEWEST_INSTEAD or is_in_call or has_trained:
+        if is_in_call or recording.next_step > MOST_WARM_UPS:
             return
         recording.close_step()
         self._record_thread(call.caller.thread)

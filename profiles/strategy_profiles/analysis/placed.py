@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.graph_file import graph_file
 from strategy_profiles.analysis.steps import step_times
@@ -47,6 +48,8 @@ class PlacedVariable(Struct, frozen=True):
     name: str
     device: str
     bytes: float
+    read_at: str | None = None
+    """Line that reads it, if its name is that of the op that does."""
 
     def __str__(self) -> str:
         return f"`{self.name}` ({units.size(self.bytes)})"
@@ -126,6 +129,11 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
         (each for each in away.values() if own and each.device not in own),
         key=lambda each: (-each.bytes, each.name),
     )
+    read_at = _lines_that_read(rows, is_large) if off_device else {}
+    off_device = [
+        each if _is_named(each) else replace(each, read_at=read_at.get((each.device, each.bytes)))
+        for each in off_device
+    ]
     arguments = _arguments(rows, is_large)
     taken = _variables(rows.filter(pa.array(is_large & _is_in(rows, "op", (ARGUMENT,)))))
     return Placed(
@@ -155,6 +163,18 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
 def _is_named(variable: PlacedVariable) -> bool:
     """Whether it is named after its layer: else its name may be that of the op that reads it."""
     return "/" in variable.name
+
+
+def _lines_that_read(rows: pa.Table, is_large: Bools) -> dict[tuple[str | None, float], str]:
+    """`train.py:42`, by the device and size of the variable that is read there."""
+    reads = rows.filter(pa.array(is_large & _is_in(rows, "op", (READ_VARIABLE,))))
+    places = zip(
+        texts(reads, "device"),
+        floats(reads, "bytes").tolist(),
+        texts(reads, "source_line"),
+        strict=True,
+    )
+    return {(device, size): line.rpartition("/")[2] for device, size, line in places if line}
 
 
 def _is_in(rows: pa.Table, name: str, wanted: Sequence[str]) -> Bools:

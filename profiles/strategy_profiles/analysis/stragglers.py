@@ -78,7 +78,7 @@ class ReplicaLateness(Struct, frozen=True):
     """S_r: how much longer the run gets if this replica alone is as slow as it was."""
     worker: int = 0
     name: str = ""
-    """`replica 3`, or `replica 3 of worker 1` with several workers."""
+    """`replica 3`; with several workers `replica 3 of worker 1`, or `worker 1` if each has one."""
 
 
 class Stragglers(Struct, frozen=True):
@@ -311,6 +311,8 @@ def _lateness(
     longer = float((np.maximum(typical, work.work[:, at]) - typical).sum())
     if last_share is None:
         last_share = float(np.mean(work.wait[:, at] <= work.wait[:, list(among)].min(axis=1)))
+    title, num_workers = titles.get(worker, f"worker {worker}"), len(set(work.workers))
+    name = f"replica {replica}" if num_workers == 1 else f"replica {replica} of {title}"
     return ReplicaLateness(
         replica=replica,
         late_ms=late_ms,
@@ -318,9 +320,7 @@ def _lateness(
         score=late_ms / max(spread, 1e-3),
         slowdown=1 + longer / ideal,
         worker=worker,
-        name=f"replica {replica} of {titles.get(worker, f'worker {worker}')}"
-        if len(set(work.workers)) > 1
-        else f"replica {replica}",
+        name=title if num_workers == len(work.workers) > 1 else name,
     )
 
 

@@ -347,6 +347,7 @@ def test_all_ops_of_an_optimizer_are_one_update(facts_with_illness: Any) -> None
         (None, "with self.lock:", "waits for a lock"),
         (None, "turn.acquire()", "waits for a lock"),
         ("Model.save", "with self.saved() as file:", "The line calls Model.save"),
+        (None, "weights = np.array(self.priority)", "keep one array"),
         (None, "gc.collect()", "The line calls gc.collect"),
         (None, "total += 1", "If it is a Python loop"),
     ],

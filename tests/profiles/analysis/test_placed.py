@@ -125,6 +125,18 @@ def test_a_large_variable_on_a_device_without_a_replica_is_away(
     assert (away.device, away.bytes) == (CPU_7, TABLE_BYTES)
 
 
+def test_a_variable_away_that_is_named_after_an_op_is_named_by_the_line_that_reads_it(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = {
+        **{"kind": "op", "name": "Read/ReadVariableOp", "op": "ReadVariableOp"},
+        **{"device": CPU_7, "bytes": TABLE_BYTES, "source_line": "/home/me/train.py:42"},
+    }
+    rows = (variable(CPU_0), {**variable(CPU_7), "name": "read"}, read)
+    (away,) = placed_of(run, monkeypatch, *rows).off_device.variables
+    assert (away.name, away.read_at) == ("read", "train.py:42")
+
+
 def copy(device: str, start_ms: float, ms: float, size: int = TABLE_BYTES) -> dict[str, Any]:
     ends = {"send_device": CPU_7, "recv_device": device}
     return ends | {"bytes": size, "start_ns": int(start_ms * 1e6), "duration_ms": ms}

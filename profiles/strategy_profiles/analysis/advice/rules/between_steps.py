@@ -51,8 +51,19 @@ _WAITS = (
     *("ApplyResult.get", "IMapIterator.next", "_ConnectionBase.recv"),
 )
 _OVER_A_TENSOR = "_TensorIterator."
-_LOCK = re.compile(r"with [\w.\[\]]{1,80}:|(?:.{1,80}\.)?acquire\(.{0,80}")
-"""A line that takes a lock. Of context managers without a call, only locks wait in C."""
+_OF_LINES_IN_C = {
+    # Of context managers without a call, only locks wait in C.
+    r"with [\w.\[\]]{1,80}:|(?:.{1,80}\.)?acquire\(.{0,80}": (
+        "The line waits for a lock that another thread of the program holds: hold the lock only "
+        "for what the threads share, or train in one thread."
+    ),
+    r"(?:[\w, .\[\]]{1,80} = |return )?(?:np|numpy)\."
+    r"(?:array|asarray|stack|vstack|hstack|concatenate|append)\(.{0,200}": (
+        "The line makes a whole array in each step, of a list or of other arrays: keep one array, "
+        "and change only the rows of it that are new."
+    ),
+}
+"""What to do about a line that calls no Python function, by what the whole line is like."""
 _SUBJECT = {
     "own-lines": "Between steps the program's own code",
     "function": "Between steps a tf.function that is not the step",
@@ -84,7 +95,7 @@ def _adds(line: Row) -> bool:
 
 def _advice(line: Row) -> str:
     if line.kind == "function":
-        return "Call it every few steps, or make it a part of the step."
+        return "Make it a part of the step or, if not each step needs it, call it every few steps."
     if (line.call or "").startswith(_OVER_A_TENSOR):
         return (
             "A loop over a tensor runs an op for each of its elements: call .numpy() once, and "
@@ -97,20 +108,19 @@ def _advice(line: Row) -> str:
             "tf.data."
         )
     text = (line.text or "").strip()
-    if not line.call and _LOCK.fullmatch(text):
-        return (
-            "The line waits for a lock that another thread of the program holds: hold the lock "
-            "only for what the threads share, or train in one thread."
-        )
+    of_line = (advice for line, advice in _OF_LINES_IN_C.items() if re.fullmatch(line, text))
+    if not line.call and (advice := next(of_line, None)):
+        return advice
     called = line.call or _called(text)
     if called:
         return (
-            f"The line calls {called}: call it every few steps. If it runs ops one by one, put "
-            "them into a tf.function; if it is work on data, do it in the dataset's map()."
+            f"The line calls {called}. If it runs ops one by one, put them into a tf.function; if "
+            "it is work on data, do it in the dataset's map(); if not each step needs its result, "
+            "call it every few steps."
         )
     return (
-        "If it is a Python loop, compute with whole NumPy arrays instead. Otherwise do it every "
-        "few steps or, if it is work on data, in the dataset's map()."
+        "If it is a Python loop, compute with whole NumPy arrays instead. If it is work on data, "
+        "do it in the dataset's map(); if not each step needs it, do it every few steps."
     )
 
 

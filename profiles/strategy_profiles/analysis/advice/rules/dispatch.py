@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from strategy_profiles.analysis.advice.rows import rows_anywhere
 from strategy_profiles.analysis.advice.rules.busy_thread import of_threads_ms
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
 from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE
@@ -57,7 +58,7 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
         KEY,
         f"{of_a_step(facts, calls_ms, wall)} is spent in TensorFlow's Python around the calls "
         "of the step while no replica runs an op.",  # its line is one of TensorFlow's own files
-        _advice(facts.steps.num_warm_up),
+        _advice(facts),
         per_step(facts, calls_ms, wall),
         place=calls[0].name,
         held_ms=calls_ms,
@@ -65,11 +66,17 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
     return replace(result, caused_by=behind_calls(facts))
 
 
-def _advice(steps_per_call: int) -> str:
-    more = "Run several steps in one tf.function (steps_per_execution)"
-    if steps_per_call > 1:
-        more = f"Run more than {steps_per_call} steps in one call (steps_per_execution)"
-    return f"{more}, or give each step more work."
+def _advice(facts: Facts) -> str:
+    more, num_steps = "Run several steps in one tf.function", facts.steps.num_warm_up
+    if num_steps > 1:
+        more = f"Run more than {num_steps} steps in one call"
+    return f"{more} (steps_per_execution){unless_program_acts(facts)}, or give each step more work."
+
+
+def unless_program_acts(facts: Facts) -> str:
+    """What several steps in one call need, if the program does something after each step."""
+    acts = any(rows_anywhere(facts, kind) for kind in ("own-lines", "host-read"))
+    return ", if the program need not act between two of them" if acts else ""
 
 
 def find(facts: Facts) -> Iterator[Finding]:

@@ -287,13 +287,17 @@ def _works_more(facts: Facts, late: ReplicaLateness) -> str:
         "the sizes of their batches, the lengths of their sequences, and code that only one of "
         "them runs"
     )
+    num_workers = len(cores)
+    shorter = units.milliseconds(late.late_ms * (num_workers - 1) / num_workers)
+    evenly = f" The same work, divided evenly among the workers, makes a step {shorter} shorter."
     if _waits_are_known(facts, late):
-        return f"It computes longer than the others: {used}. Compare what they compute: {what}."
+        lead = f"It computes longer than the others: {used}. Compare what they compute: "
+        return f"{lead}{what}.{evenly}"
     return (
         f"It works longer than the others: {used}. Whether in its computation or in its input "
         "pipeline is not known, as the function of the step takes the batch itself. Compare what "
         "they read and how they prepare it (the sizes of files and images, "
-        f"`num_parallel_calls`), {what}."
+        f"`num_parallel_calls`), {what}.{evenly}"
     )
 
 

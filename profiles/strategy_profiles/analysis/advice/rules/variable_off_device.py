@@ -71,9 +71,10 @@ def _off_device(facts: Facts, copied: CopiedVariables) -> Finding:
     name, taken = variables[0].name, _taken(facts, copied.longest_ms)
     takes = f" The copies take {taken}." if taken else ""
     names = short_names([variables[0].device, *facts.segment.replica_devices])
-    are = (
-        f"{name} and {_others(variables)} are" if len(variables) > 1 else f"The variable {name} is"
-    )
+    title = f"The variable {name}"
+    if variables[0].read_at:
+        title = f"A variable that is read at {variables[0].read_at}"
+    are = f"{title} is" if len(variables) == 1 else f"{title} and {_others(variables)} are"
     sentence = (
         f"{are} on {names[variables[0].device]}, where no replica computes: {_size(variables)} "
         f"that the replicas copy to their devices in each step that uses them.{takes}"

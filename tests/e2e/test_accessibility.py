@@ -272,3 +272,79 @@ def test_the_buttons_of_a_chart_are_one_stop_of_the_tab_key(visit: Visit) -> Non
     expect(buttons.first).to_be_focused()
     page.keyboard.press("Shift+Tab")
     expect(toolbar.locator(":focus")).to_have_count(0)
+
+
+OF_A_RUN = {"run": "axe-a"}
+BY_KEYBOARD: tuple[tuple[str, dict[str, str]], ...] = (
+    ("help", {}),
+    ("contexts", {}),
+    ("compare", {"a": "axe-a", "b": "axe-b"}),
+    ("doctor", {}),
+    ("what_if", OF_A_RUN),
+    ("scaling", OF_A_RUN),
+    ("runs", {}),
+    *(
+        (name, OF_A_RUN)
+        for name in ("", "overview", "timeline", "communication", "placement", "film")
+    ),
+)
+MOST_STOPS = 400
+COLLECT = """() => {
+    const wanted = "a[href], button, input, select, textarea, summary, [tabindex]";
+    const isShown = each => each.tabIndex >= 0 && !each.disabled
+        && each.checkVisibility({checkOpacity: true, checkVisibilityCSS: true})
+        && each.getBoundingClientRect().width > 1;
+    window.stops = [];
+    window.reached = new Set();
+    window.named = each => each.tagName + " "
+        + (each.getAttribute("aria-label") || each.textContent.trim().slice(0, 50));
+    const collect = root => {
+        for (const each of root.querySelectorAll("*")) {
+            if (each.matches(wanted) && isShown(each)) window.stops.push(each);
+            if (each.shadowRoot) collect(each.shadowRoot);
+        }
+    };
+    collect(document);
+    document.activeElement.blur();
+}"""
+GO_ON = """() => {
+    let at = document.activeElement;
+    while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+    if (!at || at === document.body) return "out";
+    window.reached.add(at);
+    if (at.tagName === "IFRAME") return "frame";
+    const near = [at, at.parentElement, at.nextElementSibling, at.firstElementChild];
+    const isMarked = near.filter(Boolean).map(each => getComputedStyle(each)).some(style =>
+        style.outlineStyle !== "none" && parseFloat(style.outlineWidth)
+        || style.boxShadow !== "none");
+    const box = at.getBoundingClientRect();
+    const isInSight = box.bottom > 0 && box.top < innerHeight;
+    return isMarked && isInSight ? "" : window.named(at);
+}"""
+MISSED = """() => window.stops
+    .filter(each => each.isConnected && !window.reached.has(each))
+    .filter(each => !each.closest("[role=radiogroup], [data-testid=stButtonGroup]"))
+    .map(window.named)"""
+"""A group of buttons of which one is chosen is one stop: arrows go on in it."""
+
+
+@pytest.mark.long(keep=3)
+@pytest.mark.parametrize(
+    ("name", "query"), BY_KEYBOARD, ids=[name or "live" for name, _ in BY_KEYBOARD]
+)
+def test_tab_reaches_all_of_a_page_and_shows_where_it_is(
+    visit: Visit, name: str, query: dict[str, str]
+) -> None:
+    page = visit(name, query, viewport=PROJECTOR)
+    page.evaluate(COLLECT)
+    unmarked, at = [], ""
+    for _ in range(MOST_STOPS):
+        page.keyboard.press("Tab")
+        at = page.evaluate(GO_ON)
+        if at in ("out", "frame"):  # what is in a frame is another document
+            break
+        unmarked += [at] if at else []
+    assert at in ("out", "frame"), f"Tab does not leave {name} after {MOST_STOPS} stops"
+    assert unmarked == []
+    if at == "out":
+        assert page.evaluate(MISSED) == []

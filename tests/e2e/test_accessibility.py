@@ -274,20 +274,7 @@ def test_the_buttons_of_a_chart_are_one_stop_of_the_tab_key(visit: Visit) -> Non
     expect(toolbar.locator(":focus")).to_have_count(0)
 
 
-OF_A_RUN = {"run": "axe-a"}
-BY_KEYBOARD: tuple[tuple[str, dict[str, str]], ...] = (
-    ("help", {}),
-    ("contexts", {}),
-    ("compare", {"a": "axe-a", "b": "axe-b"}),
-    ("doctor", {}),
-    ("what_if", OF_A_RUN),
-    ("scaling", OF_A_RUN),
-    ("runs", {}),
-    *(
-        (name, OF_A_RUN)
-        for name in ("", "overview", "timeline", "communication", "placement", "film")
-    ),
-)
+BY_KEYBOARD = [*PAGES["no run"], *PAGES["a run"], ("help", {})]
 MOST_STOPS = 400
 COLLECT = """() => {
     const wanted = "a[href], button, input, select, textarea, summary, [tabindex]";
@@ -330,7 +317,7 @@ MISSED = """() => window.stops
 
 @pytest.mark.long(keep=3)
 @pytest.mark.parametrize(
-    ("name", "query"), BY_KEYBOARD, ids=[name or "live" for name, _ in BY_KEYBOARD]
+    ("name", "query"), BY_KEYBOARD, ids=[name or "lab" for name, _ in BY_KEYBOARD]
 )
 def test_tab_reaches_all_of_a_page_and_shows_where_it_is(
     visit: Visit, name: str, query: dict[str, str]

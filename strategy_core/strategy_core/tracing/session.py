@@ -162,6 +162,7 @@ class Session:
         self.faults.is_over = self._is_over
         self.left = None
         self.own_record, self.num_elsewhere, self.num_eager_gradients = None, 0, 0
+        self._num_instead = 0
         self.evaluations.clear()
         self._fetched.clear()
 

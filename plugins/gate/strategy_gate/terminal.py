@@ -21,7 +21,7 @@ _STYLES = {"beyond": "red", "better": "green", "undecided": "yellow", "unknown":
 
 def print_gate(report: GateReport, least: float, accept: str) -> None:
     """Print every check; `accept` is the command that accepts these runs."""
-    out = Console()
+    out = Console(emoji=False)
     style = {"within": "bold green", "beyond": "bold red"}.get(report.outcome, "bold yellow")
     out.print(plain_text(head(report), style))
     for sentence in (*open_questions(report), *remarks(report, least)):

@@ -16,7 +16,7 @@ from strategy_sweep.results import Results
 
 def print_sweep(results: Results, runs: Path) -> None:
     """Print everything that the sweep found."""
-    out = Console()
+    out = Console(emoji=False)
     print_answer(sweep_answer(results), out)
     winner = results.winner
     if winner is None or not winner.runs:

@@ -7,7 +7,6 @@ keys or on spaces. Earlier versions wrote none; their files are read as they are
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 import time
 import uuid
@@ -85,6 +84,8 @@ class Program(Struct, frozen=True):
 
 def program_of(script: str, arguments: Sequence[str], command: Sequence[str]) -> Program:
     """Return what is kept of a program: `command` is how it was started, without arguments."""
+    import hashlib  # to record; programs that read a run do without
+
     command_line = "\0".join((script, *arguments)).encode(errors="surrogateescape")
     digest = hashlib.sha256(command_line).hexdigest()[:_DIGITS] if arguments else ""
     return Program(_cut(script), digest, _cut(shlex.join(command)))

@@ -22,7 +22,7 @@ _GATE_OF_ONE = (
 
 def print_comparison(compared: RunComparison, checks: Sequence[LimitCheck]) -> None:
     """Print the answer and what became of every limit."""
-    out = Console()
+    out = Console(emoji=False)
     print_answer(comparison(compared), out)
     if compared.spec_changes or (compared.is_one_program and not compared.is_one_run):
         print_parts([fields_of(compared)], out)

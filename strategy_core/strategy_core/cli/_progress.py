@@ -42,7 +42,7 @@ class ProgressBar:
     """One line on the terminal: step, loss, step time, examples per second. Silent elsewhere."""
 
     def __init__(self, num_steps: int | None) -> None:
-        console = Console(stderr=True)
+        console = Console(stderr=True, emoji=False)
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),

@@ -46,7 +46,7 @@ def print_summary(
     profile: Profile, summary: dict[str, Any], console: Console | None = None
 ) -> None:
     """Print a run's mapping of `strategy_profiles.analysis.summary`."""
-    out = console or Console()
+    out = console or Console(emoji=False)
     status = summary["status"]
     out.print(
         plain_text(summary["run"], "bold"), Text(status, style=STATUS_STYLES.get(status, "red"))

@@ -107,7 +107,7 @@ def _each(args: argparse.Namespace) -> int:
         from strategy_profiles.questions.comparison import against_first
 
         runs = [strategy_profiles.load(path).name for path in args.runs]
-        print_answer(against_first(compared, runs), Console())
+        print_answer(against_first(compared, runs), Console(emoji=False))
     return 0 if all(item.compared for item in compared) else 2
 
 

@@ -70,7 +70,7 @@ def _host(device: PhysicalDevice) -> str:
 
 
 def _print(inventory: Inventory) -> None:
-    console = Console()
+    console = Console(emoji=False)
     devices = Table(
         "kind", "physical device", "what it is", title=f"TensorFlow {inventory.tensorflow}"
     )

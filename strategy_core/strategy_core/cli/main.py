@@ -52,12 +52,19 @@ class Verb(Protocol):
 class _NotNeeded:
     """Finds modules before all others do, and says that these are not there.
 
-    PyArrow imports pandas for its first array, and the clients of clouds with its Parquet reader:
-    where they are installed, and it works without.
+    PyArrow imports pandas and dateutil for its first array, and the clients of clouds with its
+    Parquet reader: where they are installed, and it works without.
     """
 
     _NAMES = frozenset(
-        ("pandas", "pyarrow._azurefs", "pyarrow._gcsfs", "pyarrow._hdfs", "pyarrow._s3fs")
+        (
+            "dateutil",
+            "pandas",
+            "pyarrow._azurefs",
+            "pyarrow._gcsfs",
+            "pyarrow._hdfs",
+            "pyarrow._s3fs",
+        )
     )
 
     @staticmethod

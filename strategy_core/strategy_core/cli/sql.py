@@ -68,13 +68,13 @@ def _print_table(answer: pa.Table) -> None:
     rows: list[Row] = answer.slice(0, MAX_SHOWN).to_pylist()
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row.values()))
-    console = Console()
+    console = Console(emoji=False)
     wide = console.options.update(width=100_000)
     needed = Measurement.get(console, wide, table).maximum
     if needed <= console.width:
         console.print(table)
     elif not console.is_terminal:  # a file or a pipe is as wide as it must be
-        Console(width=needed).print(table)
+        Console(width=needed, emoji=False).print(table)
     else:
         _print_blocks(rows)
     if answer.num_rows > MAX_SHOWN:

@@ -14,8 +14,8 @@ from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 
 LARGE = (
-    "duckdb jinja2 keras numpy pandas plotly pyarrow pyarrow.dataset pydantic rich streamlit "
-    "tensorflow yaml"
+    "dateutil duckdb jinja2 keras numpy pandas plotly pyarrow pyarrow.dataset pydantic "
+    "rich rich._emoji_codes streamlit tensorflow yaml"
 )
 IMPORTED = {
     "attach": "numpy pydantic yaml",

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(document(predicted)))
     else:
-        print_answer(more_replicas(predicted), Console())
+        print_answer(more_replicas(predicted), Console(emoji=False))
     return 0
 
 
@@ -121,7 +121,7 @@ def _on_a_mesh(
     if args.json:
         print(json.dumps({"schema_version": 1, "basis": "on paper", **asdict(predicted)}))
         return 0
-    print_parts([on_a_mesh(predicted)], Console())
+    print_parts([on_a_mesh(predicted)], Console(emoji=False))
     return 0
 
 

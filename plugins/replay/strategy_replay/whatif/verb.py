@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
             document["slowdowns"] = asdict(differences)
         print(json.dumps(document))
         return 0
-    out, changed = Console(), [predicted] if predicted.edits else []
+    out, changed = Console(emoji=False), [predicted] if predicted.edits else []
     out.print(plain_text(f"{profile.name}, segment {segment}", "bold"))
     print_answer(predictions(predicted, changed, step_times(profile, segment).median_ms), out)
     if path is not None:

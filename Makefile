@@ -101,7 +101,7 @@ test-nightly:
 	$(NIGHTLY)/bin/python -m pip uninstall --quiet --disable-pip-version-check --yes tensorflow keras
 	$(NIGHTLY)/bin/$(INSTALL) tf-nightly
 	$(NIGHTLY)/bin/python -c "import tensorflow as tf; print('TensorFlow', tf.__version__)"
-	$(NIGHTLY)/bin/python -m pytest tests/strategy_core/private_tf
+	$(NIGHTLY)/bin/python -m pytest tests/strategy_core/private_tf $(wildcard tests/plugins/*/test_private_tf.py)
 
 # Ray brings its own way of starting processes: not among the packages that all of the rest needs.
 RAY := .venv-ray

@@ -19,8 +19,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from strategy_contexts import private_tf
 from strategy_contexts.trace import ContextTrace, Entry
-from strategy_core.private_tf import contexts as private_tf
 from strategy_core.private_tf import frame_names
 
 Method = Callable[..., Any]

@@ -24,8 +24,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from strategy_contexts import private_tf
 from strategy_contexts.values import ValueSeen, describe
-from strategy_core.private_tf import contexts as private_tf
 from strategy_core.runtime.library_files import is_library_file
 from strategy_core.runtime.replica import replica_number
 

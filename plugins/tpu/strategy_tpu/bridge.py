@@ -22,7 +22,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
+from strategy_tpu import private_tf
 from strategy_tpu.expansion import Expansion
 
 nest = private_tf.nest

@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
 from strategy_core.private_tf.engine import INDEPENDENT, run_unordered
+from strategy_tpu import private_tf
 
 _KEPT_PRIVATE_ATTRS = frozenset(
     ("_lower_using_switch_merge", "_num_original_outputs", "_read_only_resource_inputs")

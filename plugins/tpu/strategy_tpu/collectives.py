@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
+from strategy_tpu import private_tf
 from strategy_tpu.assignment import host_of
 from strategy_tpu.report import num_bytes
 from strategy_tpu.sharded import Sharded

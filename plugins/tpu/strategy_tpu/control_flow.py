@@ -13,8 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
-from strategy_tpu import collectives
+from strategy_tpu import collectives, private_tf
 from strategy_tpu.cloning import function_names
 from strategy_tpu.graph_order import has_effect
 from strategy_tpu.loop_state import LoopState

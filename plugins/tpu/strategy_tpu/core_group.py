@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
+from strategy_tpu import private_tf
 from strategy_tpu.cloning import Template
 from strategy_tpu.recorder import TrafficRecorder
 from strategy_tpu.report import num_bytes

@@ -13,8 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
-from strategy_tpu import collectives, control_flow
+from strategy_tpu import collectives, control_flow, private_tf
 from strategy_tpu.cloning import Template, bare
 from strategy_tpu.core_group import CoreGroup
 from strategy_tpu.graph_order import emission_order

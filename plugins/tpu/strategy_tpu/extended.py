@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
 from strategy_core.private_tf.frame_names import is_tpu_embedding
-from strategy_tpu import bridge
+from strategy_tpu import bridge, private_tf
 from strategy_tpu.assignment import PlacedAssignment, host_of
 from strategy_tpu.report import ExpansionReport
 from strategy_tpu.resolver import TPUClusterResolver

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
+from strategy_tpu import private_tf
 from strategy_tpu.partitioner.lists import spread
 from strategy_tpu.sharded import Layout, Sharded, tile_shape
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy.typing as npt
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
+from strategy_tpu import private_tf
 from strategy_tpu.sharded import Value
 
 _CORE = "TPU_REPLICATED_CORE:"

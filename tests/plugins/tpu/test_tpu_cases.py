@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from strategy_core import tpu
 from strategy_core.planning import tpu_mesh as mesh
-from strategy_core.private_tf import tpu as private_tf
+from strategy_tpu import private_tf
 from strategy_tpu.system_state import State, set_state
 from tests.plugins.tpu.strategies import make_strategy, results, values
 from tests.timeouts import MAX_WAIT_S

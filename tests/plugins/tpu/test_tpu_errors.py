@@ -111,7 +111,7 @@ def test_replication_per_replica():
 
 
 def test_annotations_that_the_emulation_does_not_know_say_so():
-    from strategy_core.private_tf import tpu as private_tf
+    from strategy_tpu import private_tf
 
     strategy = make_strategy(4, 2)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -147,43 +145,3 @@ def test_a_remote_value_without_its_event_is_waited_for() -> None:
 
     assert engine.is_there(object())
     assert "in the order in which it scheduled them" in only_new_loss()
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "feature", "users"),
-    [
-        (
-            "tensorflow.python.tpu.tpu",
-            "replicate",
-            "The TPU emulation",
-            "strategy_core.private_tf.tpu",
-        ),
-        (
-            "tensorflow.python.distribute.distribute_lib",
-            "get_update_replica_id",
-            "The trace of contexts",
-            "strategy_core.private_tf.contexts",
-        ),
-        (
-            "tensorflow.python.distribute.distribute_lib",
-            "StrategyBase",
-            "The trace of contexts",
-            "strategy_core.private_tf.contexts",
-        ),
-    ],
-)
-def test_a_name_of_the_emulation_or_the_tracer_costs_no_other_strategy(
-    module: str, name: str, feature: str, users: str
-) -> None:
-    program = (
-        f"import importlib, tensorflow\n"
-        f"del importlib.import_module({module!r}).__dict__[{name!r}]\n"
-        f"import strategy_core.training.trainer, strategy_core.worker.main\n"
-        f"from strategy_profiles.errors import LabError\n"
-        f"try:\n    importlib.import_module({users!r})\n"
-        f"except LabError as error:\n    print(error)\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert ended.stdout.startswith(f"{feature} needs {module}:{name}"), ended.stderr[-2000:]

@@ -8,7 +8,7 @@ from importlib import import_module
 
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
+from strategy_tpu import private_tf
 from strategy_tpu.cloning import Template
 from strategy_tpu.core_group import CoreGroup
 from strategy_tpu.partitioner import variables

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
+from strategy_tpu import private_tf
 from strategy_tpu.cloning import function_names
 from strategy_tpu.graph_order import emission_order
 from strategy_tpu.xla.kernels import TPU_ONLY

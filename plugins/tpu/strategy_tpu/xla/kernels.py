@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf import tpu as private_tf
+from strategy_tpu import private_tf
 from strategy_tpu.xla.compile_ir import compile_error
 
 Constraints = Mapping[str, frozenset[int]]

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.strategy_core.private_tf.lost_name import said_without
 from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.tf
@@ -22,9 +23,9 @@ def tf() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def private_tf() -> ModuleType:
-    from strategy_core.private_tf import tpu
+    from strategy_tpu import private_tf
 
-    return tpu
+    return private_tf
 
 
 def test_every_private_name_of_tpus_is_there(tf, private_tf):
@@ -78,3 +79,9 @@ def test_topologies_are_drawn_without_tensorflow():
         subprocess.run([sys.executable, "-c", code], check=False, timeout=MAX_WAIT_S).returncode
         == 0
     )
+
+
+def test_a_name_that_is_gone_costs_no_other_strategy() -> None:
+    module = "tensorflow.python.tpu.tpu"
+    said = said_without(module, "replicate", "strategy_tpu.private_tf")
+    assert said.startswith(f"The TPU emulation needs {module}:replicate")

@@ -1,6 +1,6 @@
 """What the tracer needs of TensorFlow's private API, and why nothing public can give it.
 
-`tests/strategy_core/private_tf/test_contexts.py` says which one is gone when TensorFlow changes.
+`tests/plugins/contexts/test_private_tf.py` says which one is gone when TensorFlow changes.
 """
 
 from __future__ import annotations

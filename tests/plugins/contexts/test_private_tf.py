@@ -6,6 +6,8 @@ import importlib
 
 import pytest
 
+from tests.strategy_core.private_tf.lost_name import said_without
+
 pytestmark = pytest.mark.tf
 
 
@@ -26,3 +28,10 @@ def test_tensorflow_still_has_it(module: str, name: str) -> None:
     assert hasattr(importlib.import_module(module), name), (
         f"TensorFlow no longer has {module}.{name}"
     )
+
+
+@pytest.mark.parametrize("name", ["get_update_replica_id", "StrategyBase"])
+def test_a_name_that_is_gone_costs_no_strategy(name: str) -> None:
+    module = "tensorflow.python.distribute.distribute_lib"
+    said = said_without(module, name, "strategy_contexts.private_tf")
+    assert said.startswith(f"The trace of contexts needs {module}:{name}")

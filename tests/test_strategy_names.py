@@ -22,6 +22,7 @@ OTHER_MEANINGS = {
     ("profiles/strategy_profiles/spec/run_spec.py", "tpu"): "kind of device",
     ("strategy_core/strategy_core/planning/device_plan.py", "tpu"): "kind of device",
     ("strategy_core/strategy_core/cli/worker.py", "tpu"): "engine of a cluster",
+    ("plugins/tpu/strategy_tpu/shown/layout_form.py", "tpu"): "field of a RunSpec",
     ("plugins/contexts/strategy_contexts/trace.py", "default"): "context",
     ("plugins/contexts/strategy_contexts/lecture/scenes/merge_call.py", "default"): "context",
 }

@@ -10,6 +10,7 @@ import streamlit as st
 
 from strategy_profiles.errors import LabError
 from strategy_profiles.registered import loaded, registered
+from strategy_profiles.run.events import SegmentOpened
 
 _PAGES = Path(__file__).with_name("pages")
 
@@ -31,6 +32,11 @@ class Page:
     """The page of that place, by its address, that comes after it; None: it comes last."""
     needs: tuple[str, ...] = ()
     """Streamlit's modules that it draws with, as in `strategy_app.server.assets.NEEDED`."""
+    has_charts: bool = False
+    """Whether the library that draws charts is to load before anything is drawn."""
+    fits: Callable[[SegmentOpened], bool] | None = None
+    """Whether it has anything to show of a segment. Of a run without such a segment, no link leads
+    to it; None: it has something of every run."""
     leave: Callable[[], None] | None = None
     """Called at each run of another page, with the viewer that is there."""
 

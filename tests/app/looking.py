@@ -18,7 +18,6 @@ ALL = (
     "timeline",
     "communication",
     "placement",
-    "cores",
     "servers",
     "compare",
     "runs",

@@ -111,7 +111,6 @@ for names in asked("ENVIRONMENT"):
     ENVIRONMENT |= names
 
 INPUTS = {
-    "strategy_app/forms/tpu_layout_picker.py": 1,
     "strategy_app/forms/workload_picker.py": 2,
     "strategy_app/pages/help.py": 1,
     "strategy_app/widgets/op_table.py": 1,

@@ -42,7 +42,6 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
     "a running run, a captured step, and cores": [
         ("overview", {"run": "axe-running"}),
         ("placement", {"run": "axe-captured"}),
-        ("cores", {"run": "axe-cores"}),
     ],
     "a run that failed before any step was captured": [
         (name, {"run": "axe-failed"}) for name in ("", *OF_ANY)

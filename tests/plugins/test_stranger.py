@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, expect
 
 import strategy_profiles
 from strategy_core.planning import strategy_catalog
+from strategy_profiles.exports import formats, write
 from strategy_profiles.registered import every_entry, registered
 from tests import lab_access
 from tests.app.looking import open_page, text_of
@@ -280,6 +281,53 @@ def test_a_part_below_a_finding_is_on_the_page_why(
     monkeypatch.syspath_prepend(packages.folder)
     write_run(tmp_path / "late", replicas=2, steps=60, straggler=(1, 30.0))
     assert "late: straggler" in text_of(open_page("overview", tmp_path, run="late"))
+
+
+QUESTIONS = """
+from strategy_profiles.added_questions import Question
+from strategy_profiles.answers.answer import Answer, Missing
+
+def shelf(profile, facts):
+    return Answer("shelf", parts=(Missing("shelf", "Shelf", f"{profile.name} has no shelf"),))
+
+SHELF = Question("Shelf", shelf)
+OTHER = Question("Attic", shelf, fits=lambda segment: segment.strategy == "attic")
+"""
+FIELDS = """
+import streamlit as st
+from strategy_app.forms.added_fields import StrategyFields
+
+def pick(document, field_errors):
+    field_errors.below("seed")
+    st.write(f"A seed for {document['devices']}")
+    return {}
+
+SEED = StrategyFields(pick)
+"""
+
+
+def test_an_answer_is_in_the_summary_where_it_fits(
+    packages: Packages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = "shelf = asker.asks:SHELF\nattic = asker.asks:OTHER\nlost = asker.gone\n"
+    packages.add("asker", f"[strategy_lab.questions]\n{entries}", asks=QUESTIONS)
+    run = write_run(tmp_path / "mine", steps=20, windows=0)
+    assert packages.lab("summary", run).stdout.count("mine has no shelf") == 1
+    monkeypatch.syspath_prepend(packages.folder)
+    if "html" in formats():
+        text = write(strategy_profiles.load(run), "html", tmp_path / "a.html").read_text("utf-8")
+        assert text.count('<section id="shelf"') == 1
+        assert '<section id="attic"' not in text
+
+
+def test_the_form_of_a_new_run_has_the_fields_of_the_strategy_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = Packages(tmp_path / "packages")
+    packages.add("annex2", "[strategy_lab.fields]\nmirrored = annex2.seeds:SEED\n", seeds=FIELDS)
+    monkeypatch.syspath_prepend(packages.folder)
+    assert "A seed for cpu" in text_of(open_page("lab", tmp_path, strategy="mirrored"))
+    assert "A seed for" not in text_of(open_page("lab", tmp_path, strategy="default"))
 
 
 @pytest.mark.run

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from strategy_app.forms import trusted_paths
+from strategy_app.forms.added_fields import added_fields
 from strategy_app.forms.algorithm_picker import pick_algorithm
 from strategy_app.forms.cluster_picker import pick_cluster, pick_timeouts
 from strategy_app.forms.delay_picker import num_replicas, pick_delays
@@ -17,7 +18,6 @@ from strategy_app.forms.field_errors import FieldErrors
 from strategy_app.forms.network_picker import pick_network
 from strategy_app.forms.partition_picker import pick_partition
 from strategy_app.forms.strategy_cards import choose_strategy
-from strategy_app.forms.tpu_layout_picker import pick_layout
 from strategy_app.forms.workload_picker import pick_workload
 from strategy_app.forms.xla_toggle import toggle_xla
 from strategy_app.server import state
@@ -53,7 +53,7 @@ def configure_page() -> None:
     strategy = choose_strategy(devices)
     row = strategy_catalog.row(strategy)
     field_errors.below("strategy")
-    place_of_layout = st.container()
+    place_of_fields = st.container()
     left, middle, right = st.columns(3, gap="large")
     with left:
         st.markdown("## Devices and data")
@@ -65,9 +65,9 @@ def configure_page() -> None:
         field_errors.below("devices")
         field_errors.below("gpu_memory_mb")
         document |= pick_workload(field_errors) | {"strategy": strategy}
-    if row.has_cores:
-        with place_of_layout:
-            document["tpu"] = pick_layout(document["devices"], document["workers"], field_errors)
+    if fields := added_fields(strategy):
+        with place_of_fields:
+            document |= fields.pick(document, field_errors)
     with middle:
         st.markdown("## Training")
         document |= _training(strategy, field_errors)

@@ -32,7 +32,6 @@ NEEDED = {
     "/overview": (*HEAD, "Button", TABLES, COMPONENT),
     "/communication": (*HEAD, "ButtonGroup", "TextInput", TABLES, COMPONENT),
     "/placement": (*HEAD, "TextInput", "Multiselect", TABLES, COMPONENT),
-    "/cores": (*HEAD, TABLES, COMPONENT),
     "/servers": (*HEAD, "ButtonGroup", "TextInput", HELP, TABLES, COMPONENT),
     "/compare": (*HEAD, "Multiselect", "Button", HELP, "Checkbox", COMPONENT),
     "/runs": (
@@ -44,7 +43,7 @@ NEEDED = {
 }
 """Streamlit's modules that each page needs, by the page's path, in the order of need. Under a
 Streamlit that names them differently, pages are slower, not wrong."""
-WITH_CHARTS = ("/overview", "/communication", "/placement", "/cores", "/servers", "/compare")
+_WITH_CHARTS = ("/overview", "/communication", "/placement", "/servers", "/compare")
 
 _ASSET = re.compile(r"/static/(?:js|css|media)/[\w.-]+")
 _IMPORT = re.compile(r'(?:from|import)"\./([\w.-]+\.js)"')
@@ -72,6 +71,7 @@ class Assets:
         self._app = app
         self._static = Path(get_static_dir())
         self._links = link_headers(self._static)
+        self._with_charts = with_charts()
         self._index = index_page(self._static)
         self._paths = {"/", *(f"/{name}" for name in addresses())} - {"/lab"}
 
@@ -87,7 +87,7 @@ class Assets:
         if path in self._paths and self._index is not None:
             link = {"Link": self._links[path]} if path in self._links else {}
             text = self._index
-            if path in WITH_CHARTS:
+            if path in self._with_charts:
                 text = text.replace("</head>", f"{START_SCRIPT}</head>", 1)
             page = HTMLResponse(text, headers={"Cache-Control": "no-cache", **link})
             await page(scope, receive, send)
@@ -123,6 +123,11 @@ def needed() -> dict[str, tuple[str, ...]]:
     return NEEDED | added
 
 
+def with_charts() -> set[str]:
+    """Return the paths of the pages with charts, those of packages too."""
+    return {*_WITH_CHARTS, *(f"/{name}" for name, page in added_pages().items() if page.has_charts)}
+
+
 def link_headers(static: Path) -> dict[str, str]:
     """Return the `Link` header per path, with the modules that `index.html` does not name.
 
@@ -134,13 +139,14 @@ def link_headers(static: Path) -> dict[str, str]:
     except OSError:
         return {}
     headers = {}
+    drawing = with_charts()
     for path, names in needed().items():
         followed: dict[str, None] = {}
         for name in names:
             for module in sorted(modules.glob(f"{name}.*.js")):
                 _follow(module, named, followed)
         links = [f"<./static/js/{each}>; rel=modulepreload; fetchpriority=low" for each in followed]
-        if path in WITH_CHARTS:
+        if path in drawing:
             links.append(f"<./{ADDRESS}>; rel=preload; as=script; fetchpriority=low")
         if links:
             headers[path] = ", ".join(links)

@@ -45,7 +45,7 @@ class Place:
         return [page for entry in self.entries for page in entry.titles]
 
 
-_MODEL = (("placement", "Placement"), ("cores", "TPU cores"), ("servers", "Parameter servers"))
+_MODEL = (("placement", "Placement"), ("servers", "Parameter servers"))
 WHY = Entry("overview", "Why")
 LIVE = "lab"
 """The page of a new run, and with `?run=`, of a run as it goes on."""
@@ -104,11 +104,9 @@ def titles() -> dict[str, str]:
 
 def has_something(page: str, segments: Sequence[SegmentOpened]) -> bool:
     """Whether a page has anything to show of a run with these segments."""
-    if page == "cores":
-        return any(segment.core_devices for segment in segments)
-    if page == "servers":
-        return any(map(has_servers, segments))
-    return True
+    added = added_pages().get(page)
+    fits = has_servers if page == "servers" else added and added.fits
+    return any(map(fits, segments)) if fits else True
 
 
 def show_head(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from strategy_profiles.added_questions import added_questions
 from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.answers.answer import Answer, Table
 from strategy_profiles.questions.breakdown import TITLE, breakdown
 from strategy_profiles.questions.communication import communication
-from strategy_profiles.questions.cores import cores
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.over_steps import over_steps
 from strategy_profiles.questions.placement import placement
@@ -87,11 +87,13 @@ def servers_section(facts: RunFacts) -> Section | None:
     return answered(facts, "servers", "Parameter servers", servers)
 
 
-def cores_section(facts: RunFacts) -> Section | None:
-    """Step time and bytes of each core of a TPU program, and what the cores exchange."""
-    if not any(item.segment.core_devices for item in facts.segments):
-        return None
-    return answered(facts, "cores", "TPU cores", cores)
+def added_sections(facts: RunFacts) -> list[Section]:
+    """The questions that packages add, of those that fit a segment of the run."""
+    return [
+        answered(facts, key, each.title, each.answer)
+        for key, each in added_questions().items()
+        if any(each.fits(item.segment) for item in facts.segments)
+    ]
 
 
 def placement_section(facts: RunFacts) -> Section | None:

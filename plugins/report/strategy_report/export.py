@@ -7,8 +7,8 @@ from pathlib import Path
 from strategy_profiles.exports.format import Format
 from strategy_profiles.tables.store import Profile
 from strategy_report.answers import (
+    added_sections,
     communication_section,
-    cores_section,
     input_section,
     memory_section,
     placement_section,
@@ -22,11 +22,8 @@ from strategy_report.page import report_page
 from strategy_report.tabled import definitions, environment, processes
 from strategy_report.timeline import timeline
 
-_SECTIONS = (
-    overview,
-    steps_section,
-    replicas_section,
-    cores_section,
+_FIRST = (overview, steps_section, replicas_section)
+_LAST = (
     input_section,
     communication_section,
     servers_section,
@@ -42,7 +39,12 @@ _SECTIONS = (
 def report(profile: Profile) -> str:
     """Return the report of a run as one HTML document."""
     facts = gather(profile)
-    sections = [section for make in _SECTIONS if (section := make(facts)) is not None]
+    made = (
+        *(make(facts) for make in _FIRST),
+        *added_sections(facts),
+        *(make(facts) for make in _LAST),
+    )
+    sections = [section for section in made if section is not None]
     footer = f"Strategy Lab report of {profile.name}: {ending(facts)}"
     return report_page(profile.name, sections, facts, footer)
 

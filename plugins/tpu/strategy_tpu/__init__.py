@@ -32,7 +32,7 @@ _HOME = {
     "collective_rows": "rows",
     "transfer_rows": "rows",
 }
-_MODULES = {"runner": "strategy_tpu.runner", "mesh": "strategy_core.planning.tpu_mesh"}
+_MODULES = {"runner": "strategy_tpu.runner", "mesh": "strategy_tpu.mesh"}
 
 __all__ = [*_HOME, *_MODULES]  # noqa: PLE0604 - names live in _HOME
 

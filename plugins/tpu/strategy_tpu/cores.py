@@ -6,8 +6,8 @@ import os
 
 import tensorflow as tf
 
-from strategy_core.planning.tpu_mesh import TPUSetupError
 from strategy_core.runtime.logical_devices import SPARE_THREADS
+from strategy_tpu.mesh import TPUSetupError
 
 _asked: list[int] = []
 

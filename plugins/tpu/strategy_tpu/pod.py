@@ -17,9 +17,9 @@ import subprocess
 
 import tensorflow as tf
 
-from strategy_core.planning.tpu_mesh import TPUSetupError
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_tpu import private_tf
+from strategy_tpu.mesh import TPUSetupError
 
 _JOB = "worker"
 _STOP_TIMEOUT_S = 5.0

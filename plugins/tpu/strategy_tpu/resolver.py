@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from strategy_core.planning.tpu_mesh import Mesh, TPUSetupError, default_shape, named_shape
 from strategy_tpu.cores import backing_devices, has_real_tpu, is_configured
+from strategy_tpu.mesh import Mesh, TPUSetupError, default_shape, named_shape
 from strategy_tpu.system_state import State, set_state, state_of
 from strategy_tpu.warn import warn
 

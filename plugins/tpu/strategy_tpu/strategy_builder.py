@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from strategy_core.planning import tpu_mesh as mesh
+from strategy_tpu import mesh
 from strategy_tpu.resolver import TPUClusterResolver
 from strategy_tpu.strategy import TPUStrategy
 from strategy_tpu.system import DeviceAssignment, connect_to_cluster, initialize_tpu_system

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,12 +11,13 @@ from rich.text import Text
 
 from strategy_core.cli._answer_text import print_parts
 from strategy_core.cli._plain import plain_text
-from strategy_profiles.analysis.facts import gather_facts
+from strategy_profiles.added_questions import added_questions
+from strategy_profiles.analysis.facts import Facts, gather_facts
 from strategy_profiles.analysis.headline_segment import headline_segment
+from strategy_profiles.answers.answer import Answer
 from strategy_profiles.decoders import converted
 from strategy_profiles.questions.breakdown import breakdown
 from strategy_profiles.questions.communication import communication
-from strategy_profiles.questions.cores import cores
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.loop import loop
 from strategy_profiles.questions.placement import placement
@@ -29,16 +30,6 @@ from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.store import Profile
 
-_QUESTIONS = (
-    loop,
-    breakdown,
-    cores,
-    communication,
-    servers,
-    placement,
-    memory_over_step,
-    input_pipeline,
-)
 STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
 
 
@@ -70,9 +61,8 @@ def print_summary(
         if opened is not first:  # tables of all segments would hide what was said first
             continue
         facts = gather_facts(profile, opened)
-        for question in _QUESTIONS:
-            if _fits(question, opened):
-                print_parts(question(profile, facts).parts, out)
+        for question in _questions(opened):
+            print_parts(question(profile, facts).parts, out)
     if len(profile.segments) > 1:
         out.print("Tables of the other segments: in the report and on the page.")
     for note in summary["notes"]:
@@ -110,13 +100,16 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     _print_on_tpu(segment["tpu_check"], out)
 
 
-def _fits(question: Any, segment: SegmentOpened) -> bool:
-    """Whether a segment has what a question is about."""
-    if question is servers:
-        return has_servers(segment)
-    if question is cores:
-        return any(len(devices) > 1 for devices in segment.core_devices or ())
-    return True
+def _questions(segment: SegmentOpened) -> Iterator[Callable[[Profile, Facts], Answer]]:
+    """Those about what a segment has, those of packages among them."""
+    yield from (loop, breakdown)
+    for each in added_questions().values():
+        if (each.fits_summary or each.fits)(segment):
+            yield each.answer
+    yield communication
+    if has_servers(segment):
+        yield servers
+    yield from (placement, memory_over_step, input_pipeline)
 
 
 def _print_key_numbers(numbers: Sequence[dict[str, Any]], out: Console) -> None:

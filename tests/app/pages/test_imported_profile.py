@@ -27,7 +27,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("overview", "Measured by a capture, whose steps are derived; means over"),
         ("communication", "5.37 GB"),
         ("placement", "A profile does not record variables"),
-        ("cores", "A profile does not say which cores are one replica"),
         ("timeline", ""),
         ("runs", ""),
     ],

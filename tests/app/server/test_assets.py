@@ -10,7 +10,7 @@ import pytest
 from streamlit.file_util import get_static_dir
 
 from strategy_app.server import assets
-from strategy_app.server.assets import NEEDED, WITH_CHARTS, Assets, link_headers
+from strategy_app.server.assets import NEEDED, Assets, link_headers, needed, with_charts
 from strategy_app.server.chart_library import ADDRESS
 from tests.app.asgi import Answer, Client
 
@@ -111,9 +111,9 @@ def test_into_the_page_goes_a_head_of_the_labs_and_nothing_else_changes() -> Non
 
 
 def test_the_pages_with_charts_start_the_library_that_draws_them() -> None:
-    started = {path for path in NEEDED if f'"./{ADDRESS}"' in _get(path).text}
-    announced = {path for path in NEEDED if ADDRESS in (_get(path).headers or {})["link"]}
-    assert started == announced == set(WITH_CHARTS)
+    started = {path for path in needed() if f'"./{ADDRESS}"' in _get(path).text}
+    announced = {path for path in needed() if ADDRESS in (_get(path).headers or {})["link"]}
+    assert started == announced == with_charts()
 
 
 def test_a_part_of_a_file_is_streamlits_to_answer() -> None:

@@ -266,16 +266,6 @@ def test_a_real_run(finished_run: Path, target: Path) -> None:
     assert _data(report)["timeline"]["stretches"]
 
 
-def test_every_core_of_a_tpu_program_is_listed(target: Path, tmp_path: Path) -> None:
-    run = write_run(tmp_path / "tpu", strategy="tpu", replicas=2, cores_per_replica=2, steps=60)
-    report = _report(strategy_profiles.load(run), target)
-    text = _section(report, "cores")
-    assert "means over" in text
-    body = re.search(r'<section id="cores".*?</section>', report, re.DOTALL)[0]
-    assert body.count("<tr>") == 2 * (1 + 2 * 2)  # its phases, and the rest
-    assert "CPU:3" in text
-
-
 def test_a_variable_whose_part_was_not_recorded_is_listed_without_it(
     target: Path, tmp_path: Path
 ) -> None:

@@ -1,6 +1,6 @@
 """Eight emulated cores for the tests of this folder, made before TensorFlow starts.
 
-Runs of the lab have theirs in processes of their own.
+Runs of the lab have theirs in processes of their own, and what `shown` tests needs no TensorFlow.
 """
 
 from __future__ import annotations
@@ -23,5 +23,5 @@ def _eight_cores() -> list[str]:
 def pytest_pycollect_makemodule(module_path: Path, parent: Any) -> None:
     """Before a module of this folder is imported, which may make tensors."""
     del parent
-    if not module_path.stem.endswith("_run"):
+    if not module_path.stem.endswith("_run") and module_path.parent.name != "shown":
         _eight_cores()

@@ -12,8 +12,7 @@ import pytest
 import tensorflow as tf
 
 from strategy_core import tpu
-from strategy_core.planning import tpu_mesh as mesh
-from strategy_tpu import private_tf
+from strategy_tpu import mesh, private_tf
 from strategy_tpu.system_state import State, set_state
 from tests.plugins.tpu.strategies import make_strategy, results, values
 from tests.timeouts import MAX_WAIT_S

@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from strategy_core import tpu
-from strategy_core.planning import tpu_mesh as mesh
 from strategy_profiles.errors import LabError
+from strategy_tpu import mesh
 from tests.plugins.tpu.strategies import make_strategy
 
 pytestmark = pytest.mark.tf

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
-from strategy_app.charts.mesh import CorePlace, mesh
+from strategy_app.forms.added_fields import StrategyFields
 from strategy_app.forms.field_errors import FieldErrors
 from strategy_app.widgets.chart import draw_chart
-from strategy_core.planning import tpu_mesh as meshes
 from strategy_profiles.errors import LabError
 from strategy_profiles.spec.run_spec import parse_devices
 from strategy_profiles.user_input.text import whole_or_none
+from strategy_tpu import mesh as meshes
+from strategy_tpu.shown.mesh_chart import CorePlace, mesh
 
 
-def pick_layout(devices: str, num_hosts: int, field_errors: FieldErrors) -> dict[str, Any]:
-    """Draw the knobs and the mesh that they make; the `tpu` part of a RunSpec."""
-    count = parse_devices(devices).count
+def pick_layout(document: Mapping[str, Any], field_errors: FieldErrors) -> dict[str, Any]:
+    """Draw the knobs and the mesh that they make; the part `tpu` of a RunSpec."""
+    count = parse_devices(document["devices"]).count
     left, right = st.columns([2, 3], gap="large")
     with left:
         per_replica = st.number_input(
@@ -65,8 +67,8 @@ def pick_layout(devices: str, num_hosts: int, field_errors: FieldErrors) -> dict
         "spmd": bool(spmd) and per_replica > 1,
     }
     with right:
-        _draw(layout, count, num_hosts)
-    return layout
+        _draw(layout, count, document["workers"])
+    return {"tpu": layout}
 
 
 def _mesh(text: str) -> Any:
@@ -122,3 +124,6 @@ def _assigned(
             core = core * part + index % part
         assigned.append((at, replica, core))
     return assigned
+
+
+FIELDS = StrategyFields(pick_layout)

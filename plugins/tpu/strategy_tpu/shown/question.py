@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
+from strategy_profiles.added_questions import Question
 from strategy_profiles.analysis.breakdown import shown_phases
 from strategy_profiles.analysis.captured_steps import length_of_steps
 from strategy_profiles.analysis.cores import Cores
 from strategy_profiles.analysis.cores import cores as cores_of
-from strategy_profiles.analysis.mesh_links import AXES, MeshLinks, mesh_links
 from strategy_profiles.answers.answer import (
     Answer,
     Bars,
@@ -26,6 +26,7 @@ from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.palette import phase_name
 from strategy_profiles.run.event_parts import CoreTraffic
 from strategy_profiles.run.events import CoresExpanded, SegmentOpened
+from strategy_tpu.shown.mesh_links import AXES, MeshLinks, mesh_links
 
 if TYPE_CHECKING:
     from strategy_profiles.analysis.facts import Facts
@@ -224,3 +225,16 @@ def _gathered(measured: Cores) -> Table:
         _FALLBACKS,
         empty="No op with split operands had to be gathered.",
     )
+
+
+def has_cores(segment: SegmentOpened) -> bool:
+    """Whether a segment ran on TPU cores, real or emulated."""
+    return bool(segment.core_devices)
+
+
+def _has_groups(segment: SegmentOpened) -> bool:
+    """Whether cores differ from replicas, whose table a summary has anyway."""
+    return any(len(devices) > 1 for devices in segment.core_devices or ())
+
+
+QUESTION = Question("TPU cores", cores, fits=has_cores, fits_summary=_has_groups)

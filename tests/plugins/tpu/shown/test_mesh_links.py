@@ -9,8 +9,8 @@ import pytest
 import strategy_profiles
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.analysis.cores import cores
-from strategy_profiles.analysis.mesh_links import MeshLinks, mesh_links, route
 from strategy_profiles.spec.run_spec import RunSpec
+from strategy_tpu.shown.mesh_links import MeshLinks, mesh_links, route
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 

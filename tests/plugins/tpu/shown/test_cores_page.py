@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
+from strategy_core.cli.main import main
+from strategy_profiles.exports import formats, write
 from strategy_profiles.run.layout import worker_folder
 from tests.app.looking import open_page, text_of
 from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_tpu_check import FINDING, check_event
 from tests.synthetic import write_run
+
+IMPORTED = Path(__file__).parents[3] / "data" / "imported"
 
 
 def test_a_run_without_cores_says_so(tmp_path: Path) -> None:
@@ -116,3 +121,34 @@ def test_without_a_run_in_the_address_it_opens_on_the_newest_with_cores(tmp_path
     write_run(tmp_path / "another", steps=20, windows=1)
     page = open_page("cores", tmp_path)
     assert page.query_params["run"] == "cores"
+
+
+def test_an_imported_profile_says_why_it_has_no_cores() -> None:
+    page = open_page("cores", IMPORTED, run="tpu_psum")
+    assert "A profile does not say which cores are one replica" in text_of(page)
+
+
+def test_the_page_of_an_empty_folder_names_the_strategy(tmp_path: Path) -> None:
+    page = open_page("cores", tmp_path)
+    assert "No run yet" in text_of(page)
+    assert "TPUStrategy" in text_of(page)
+
+
+@pytest.mark.skipif("html" not in formats(), reason="the report is a leaf of its own")
+def test_the_report_lists_every_core(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "tpu", strategy="tpu", replicas=2, cores_per_replica=2, steps=60)
+    report = write(strategy_profiles.load(run), "html", tmp_path / "one.html").read_text("utf-8")
+    (body,) = re.findall(r'<section id="cores".*?</section>', report, re.DOTALL)
+    assert "means over" in body
+    assert body.count("<tr>") == 2 * (1 + 2 * 2)  # its phases, and the rest
+    assert "CPU:3" in body
+
+
+@pytest.mark.parametrize("cores_per_replica", [1, 2])
+def test_the_summary_has_cores_where_they_are_not_its_replicas(
+    cores_per_replica: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shape = {"replicas": 2, "cores_per_replica": cores_per_replica}
+    run = write_run(tmp_path / "tpu", strategy="tpu", steps=60, **shape)
+    assert main(["summary", str(run)]) == 0
+    assert ("Every core" in capsys.readouterr().out) is (cores_per_replica > 1)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from strategy_app.charts.base import figure
-from strategy_profiles.analysis.mesh_links import AXES, MeshLink
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import GREY, ink_on, replica_colour
+from strategy_tpu.shown.mesh_links import AXES, MeshLink
 
 _WIDTH, _HEIGHT = 0.66, 0.6
 """Size of a core's box; the rest of its cell, 1 by 1, is for links."""

@@ -8,27 +8,27 @@ from operator import attrgetter
 import streamlit as st
 
 from strategy_app.charts.base import label
-from strategy_app.charts.mesh import CorePlace, mesh
 from strategy_app.screen.answer import answer_of, show_beginning, show_parts
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
-from strategy_app.widgets.on_tpu import show_on_tpu
 from strategy_app.widgets.picker import needs, run_page
 from strategy_app.widgets.segments import pick_segment
 from strategy_profiles.analysis.cores import Cores
 from strategy_profiles.analysis.cores import cores as cores_of
-from strategy_profiles.analysis.mesh_links import MeshLinks, mesh_links
 from strategy_profiles.analysis.tpu_check import tpu_check
-from strategy_profiles.questions.cores import cores
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.store import Profile
+from strategy_tpu.shown.mesh_chart import CorePlace, mesh
+from strategy_tpu.shown.mesh_links import MeshLinks, mesh_links
+from strategy_tpu.shown.on_tpu import show_on_tpu
+from strategy_tpu.shown.question import cores
 
 _COLUMN_PX = 130
 """What a core takes with a link's bytes beside it: narrower, the bytes appear on hover or tap."""
 
 
-def page() -> None:
+def show_page() -> None:
     opened = run_page(
         "cores",
         shows="what each core of a TPU does, and what goes over the links of its mesh",
@@ -78,6 +78,3 @@ def show_mesh(measured: Cores, topology: Sequence[int], links: MeshLinks) -> Non
         )
         chart = mesh(places, topology, links.links)
         draw_chart(chart, key="cores_mesh", alt="The mesh of cores and its links")
-
-
-page()

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.errors import LabError
 from strategy_profiles.tables.parquet_file import UnreadableTableError, read_file
 from strategy_profiles.tables.schema import TABLES
 
@@ -51,25 +51,6 @@ def lying_header(made: Path) -> bytes:
         told, {"descr": "|O", "fortran_order": False, "shape": (1,)}
     )
     return told.getvalue() + pickle.dumps(objects(made))
-
-
-@pytest.mark.tf
-@pytest.mark.parametrize("how", ["objects", "lying header", "a pickle that is named npz"])
-def test_data_of_ones_own(how: str, made: Path, tmp_path: Path) -> None:
-    from strategy_core.data import npz
-
-    file = tmp_path / "data.npz"
-    if how == "objects":
-        np.savez(file, x=objects(made), y=np.zeros(1))
-    elif how == "lying header":
-        with zipfile.ZipFile(file, "w") as archive:
-            archive.writestr("x.npy", lying_header(made))
-            archive.writestr("y.npy", lying_header(made))
-    else:
-        file.write_bytes(pickle.dumps(Payload(made)))
-    with pytest.raises((SpecError, ValueError)):
-        npz.read(file)
-    assert not made.exists()
 
 
 @pytest.mark.tf

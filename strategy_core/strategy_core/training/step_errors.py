@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from strategy_core.data import images
+from strategy_core import data
 from strategy_core.planning import workload_catalog
 from strategy_core.private_tf import error_texts
 from strategy_core.runtime.user_errors import said
@@ -50,8 +50,8 @@ def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
         return explained
     if not _is_broken(error):
         return None
-    if spec.data is not None and Path(spec.data).expanduser().is_dir():
-        images.check_every_file(Path(spec.data).expanduser())
+    if spec.data is not None:
+        data.check_all(spec.data)
     if not is_own:
         return None
     raised = said(workload_catalog.find(spec.workload), error)

@@ -36,7 +36,7 @@ def test_a_data_file_that_is_absent_or_unusable_is_refused(tmp_path: Path) -> No
     (tmp_path / "nothing.csv").touch()
     for name, rule in {
         "absent.csv": "absent.csv does not exist",
-        "notes.txt": "in the format of .*notes.txt.* ends in .npz, .csv, .parquet, .tfrecord",
+        "notes.txt": "in the format of .*notes.txt",
         "nothing.csv": "nothing.csv is empty",
     }.items():
         with pytest.raises(SpecError, match=rule) as refused:

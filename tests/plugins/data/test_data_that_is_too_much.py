@@ -88,7 +88,7 @@ def test_a_pipe_among_the_images_is_refused(tmp_path: Path) -> None:
 def test_image_sizes_are_read_from_headers(tmp_path: Path) -> None:
     import tensorflow as tf
 
-    from strategy_core.data.image_size import image_size
+    from strategy_data.image_size import image_size
 
     pixels = tf.zeros((30, 40, 3), tf.uint8)
     files = {

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from strategy_core.data import Reader
 from strategy_core.data.examples import Examples, as_labels
-from strategy_core.data.sizes import check_fits
+from strategy_data.sizes import check_fits
 from strategy_profiles.errors import SpecError
 
 _BEGINNINGS = (b"PK\x03\x04", b"PK\x05\x06")
@@ -83,3 +84,6 @@ def _num_bytes(path: Path, name: str) -> int:
             field="data",
         )
     return max(size, declared)
+
+
+READER = Reader(read)

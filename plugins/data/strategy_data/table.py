@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from strategy_core.data import Reader
 from strategy_core.data.examples import Examples, as_labels
-from strategy_core.data.sizes import BYTES_PER_CSV_BYTE, check_fits
+from strategy_data.sizes import BYTES_PER_CSV_BYTE, check_fits
 from strategy_profiles.errors import SpecError
 
 if TYPE_CHECKING:
@@ -111,3 +112,7 @@ def _examples(table: pd.DataFrame, path: Path) -> Examples:
     if _pandas().isna(labels).any():
         raise SpecError(f"The label column '{label}' of {path} has missing values", field="data")
     return Examples(features.to_numpy(dtype=np.float32), as_labels(labels))
+
+
+CSV = Reader(read_csv)
+PARQUET = Reader(read_parquet)

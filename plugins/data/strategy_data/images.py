@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from strategy_core.data import Reader
 from strategy_core.data.examples import Examples
-from strategy_core.data.image_size import image_size
-from strategy_core.planning.data_path import IMAGE_SUFFIXES
+from strategy_data.image_size import image_size
 from strategy_profiles.errors import SpecError
 
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 MAX_PIXELS = 100_000_000
 """Largest image: 300 MB as RGB."""
 MAX_BYTES = 256 << 20
@@ -112,3 +113,6 @@ def _decode(names: tf.Tensor, shape: Sequence[int | None]) -> tf.Tensor:
         return tf.image.resize(pixels, (height, width)) / 255.0
 
     return tf.map_fn(image, names, fn_output_signature=tf.float32)
+
+
+READER = Reader(read, check_every_file)

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from strategy_core.data import Reader
 from strategy_core.data.examples import Examples, as_labels
-from strategy_core.data.sizes import BYTES_PER_RECORD_BYTE, check_fits
+from strategy_data.sizes import BYTES_PER_RECORD_BYTE, check_fits
 from strategy_profiles.errors import SpecError
 
 Values = npt.NDArray[np.float64]
@@ -55,3 +56,6 @@ def read(path: Path) -> Examples:
 def _values(feature: tf.train.Feature) -> Values:
     values = feature.int64_list.value or feature.float_list.value
     return np.asarray(values, np.float64)
+
+
+READER = Reader(read)

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from strategy_core.planning import data_path
 from strategy_profiles.errors import SpecError
+from strategy_profiles.registered import loaded
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
@@ -203,11 +205,15 @@ def test_records_other_than_examples_are_refused(tmp_path: Path) -> None:
         data.read(str(path))
 
 
-def test_every_accepted_file_type_has_a_reader() -> None:
-    from strategy_core import data
-    from strategy_core.planning.data_path import SUFFIXES
+def test_every_format_has_a_reader_and_all_are_named_where_one_is_unknown(tmp_path: Path) -> None:
+    from strategy_core.data import Reader
 
-    assert tuple(data.READERS) == SUFFIXES
+    readers, errors = loaded("data", Reader)
+    assert {"csv", "folder", "npz", "parquet", "tfrecord", "tfrecords"} <= readers.keys()
+    assert errors == {}
+    (tmp_path / "notes.txt").write_text("hello")
+    with pytest.raises(SpecError, match=r"a folder of images or .* \.csv, \.npz, \.parquet, \.tfr"):
+        data_path.check(str(tmp_path / "notes.txt"))
 
 
 def test_files_without_usable_data_are_refused(tmp_path: Path) -> None:

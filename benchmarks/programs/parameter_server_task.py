@@ -131,27 +131,16 @@ def tutorial_closures(strategy: Any, model: Any, optimizer: Any, work: Any) -> C
 
 def own_closures(built: Any) -> Callable[[], Any]:
     """The same with the lab's step, which pulls each weight once and tells when."""
-    import tensorflow as tf
-
     from strategy_core.training.input_pipeline import global_batches
-    from strategy_core.training.parameter_server.closure import build_step
-    from strategy_core.training.parameter_server.push_accounting import Pushes
-    from strategy_core.training.parameter_server.sharded_weights import StepVariables
-    from strategy_core.training.parameter_server.worker_input import WorkerInput
+    from strategy_profiles.registered import registered
 
-    coordinator = tf.distribute.coordinator.ClusterCoordinator(built.strategy)
-    feed = WorkerInput(coordinator, global_batches(SPEC, built.work, 0).dataset, SPEC.workers)
-    held = StepVariables.whole(built.model, built.optimizer)
-    step = build_step(
-        built.strategy,
-        built.model,
-        held,
-        built.work,
-        feed.take_batch,
-        delays_ms={},
-        pushes=Pushes(),
+    file = registered("strategies")[SPEC.strategy].load()
+    dataset = global_batches(SPEC, built.work, 0).dataset
+    closures = file.closures(
+        SPEC, built.work, built.strategy, built.model, built.optimizer, dataset
     )
-    return lambda: coordinator.schedule(step, args=(feed.argument(),))
+    schedule: Callable[[], Any] = closures.schedule
+    return schedule
 
 
 def _read(schedule: Callable[[], Any], steps: int) -> None:

@@ -18,7 +18,6 @@ ALL = (
     "timeline",
     "communication",
     "placement",
-    "servers",
     "compare",
     "runs",
     "help",

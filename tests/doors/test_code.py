@@ -146,7 +146,7 @@ def test_digits_become_a_number_only_if_they_are_few() -> None:
     """Python reads no number of more than 4,300 digits, and NumPy none of more than 64 bits."""
     checked = {
         "strategy_profiles/reporting/device_names.py",
-        "strategy_core/training/parameter_server/closure.py",
-        "strategy_core/training/parameter_server/variable_placement.py",
+        "strategy_servers/closure.py",
+        "strategy_servers/variable_placement.py",
     }
     assert {each.partition(":")[0] for each in unbounded_numbers()} <= checked

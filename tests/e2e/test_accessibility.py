@@ -37,7 +37,6 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
     "a run": [
         ("", {"run": "axe-a"}),
         *((name, {"run": "axe-a"}) for name in OF_ANY if name != "placement"),
-        ("servers", {"run": "axe-a"}),
     ],
     "a running run, a captured step, and cores": [
         ("overview", {"run": "axe-running"}),
@@ -50,7 +49,7 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
         ("overview", {"run": "example-slow-input"}),
         ("", {"run": "example-slow-input"}),
         *((name, {"run": "example-gpu"}) for name in ("", *OF_ANY)),
-        *((name, {"run": "axe-servers"}) for name in ("overview", "servers", "placement")),
+        *((name, {"run": "axe-servers"}) for name in ("overview", "placement")),
         ("help", {}),
     ],
     "a run of 16 replicas": [(name, {"run": "axe-wide"}) for name in ("", *OF_ANY)],

@@ -26,7 +26,6 @@ MODULE = re.compile(r"static/js/([\w.-]+\.js)")
 QUERIES = {
     "/": {},
     "/compare": {"a": "seen", "b": "seen-again"},
-    "/servers": {"run": "seen-with-servers"},
 }
 for queries in asked("QUERIES"):
     QUERIES |= queries

@@ -76,7 +76,7 @@ def test_without_all_leaves_only_their_tests_are_gone(whole: Installed, tmp_path
     parts = [path.parent.name for path in REPOSITORY.glob("plugins/*/strategy_*/*/__init__.py")]
     own = listed(*(TESTS / leaf / "public_surface.json" for leaf in LEAVES))
     verbs = [name.removeprefix("strategy-lab ") for name in own if name.startswith("strategy-lab ")]
-    pages = chain(*asked("RUN_PAGES"), *asked("CHARTS"))
+    pages = chain(*asked("RUN_PAGES"), *asked("CHARTS"), *asked("QUERIES"))
     names = re.compile("|".join([*LEAVES, *parts, *verbs, *pages, *own["formats"]]))
     others = tests - of_leaves
     assert {line for line in others if not names.search(line.partition("[")[2])} == set()

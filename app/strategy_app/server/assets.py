@@ -32,7 +32,6 @@ NEEDED = {
     "/overview": (*HEAD, "Button", TABLES, COMPONENT),
     "/communication": (*HEAD, "ButtonGroup", "TextInput", TABLES, COMPONENT),
     "/placement": (*HEAD, "TextInput", "Multiselect", TABLES, COMPONENT),
-    "/servers": (*HEAD, "ButtonGroup", "TextInput", HELP, TABLES, COMPONENT),
     "/compare": (*HEAD, "Multiselect", "Button", HELP, "Checkbox", COMPONENT),
     "/runs": (
         *(*HEAD, *FIELDS, "Multiselect", TABLES),
@@ -43,7 +42,7 @@ NEEDED = {
 }
 """Streamlit's modules that each page needs, by the page's path, in the order of need. Under a
 Streamlit that names them differently, pages are slower, not wrong."""
-_WITH_CHARTS = ("/overview", "/communication", "/placement", "/servers", "/compare")
+_WITH_CHARTS = ("/overview", "/communication", "/placement", "/compare")
 
 _ASSET = re.compile(r"/static/(?:js|css|media)/[\w.-]+")
 _IMPORT = re.compile(r'(?:from|import)"\./([\w.-]+\.js)"')

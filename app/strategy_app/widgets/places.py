@@ -15,7 +15,6 @@ from streamlit.delta_generator import DeltaGenerator
 from strategy_app.added_pages import Page, added_pages
 from strategy_app.widgets.links import page_link
 from strategy_profiles.run.events import SegmentOpened
-from strategy_profiles.run.topology import has_servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,6 @@ class Place:
         return [page for entry in self.entries for page in entry.titles]
 
 
-_MODEL = (("placement", "Placement"), ("servers", "Parameter servers"))
 WHY = Entry("overview", "Why")
 LIVE = "lab"
 """The page of a new run, and with `?run=`, of a run as it goes on."""
@@ -57,7 +55,7 @@ _RUN = Place(
         WHY,
         Entry("timeline", "Timeline", (("timeline", "All steps"),)),
         Entry("communication", "Communication"),
-        Entry("placement", "Model", _MODEL),
+        Entry("placement", "Model", (("placement", "Placement"),)),
     ),
 )
 _PLACES = (
@@ -105,8 +103,7 @@ def titles() -> dict[str, str]:
 def has_something(page: str, segments: Sequence[SegmentOpened]) -> bool:
     """Whether a page has anything to show of a run with these segments."""
     added = added_pages().get(page)
-    fits = has_servers if page == "servers" else added and added.fits
-    return any(map(fits, segments)) if fits else True
+    return added is None or added.fits is None or any(map(added.fits, segments))
 
 
 def show_head(

@@ -14,9 +14,7 @@ from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.over_steps import over_steps
 from strategy_profiles.questions.placement import placement
 from strategy_profiles.questions.run_memory import memory_over_run
-from strategy_profiles.questions.servers import servers
 from strategy_profiles.questions.step_memory import memory_over_step
-from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.store import Profile
 from strategy_report.facts import RunFacts, Section
 from strategy_report.html import as_html, charts
@@ -78,13 +76,6 @@ def communication_section(facts: RunFacts) -> Section | None:
     if not facts.segments:
         return None
     return answered(facts, "communication", "Communication", communication)
-
-
-def servers_section(facts: RunFacts) -> Section | None:
-    """Parameter servers: each worker's step, and the variables of each server."""
-    if not any(has_servers(item.segment) for item in facts.segments):
-        return None
-    return answered(facts, "servers", "Parameter servers", servers)
 
 
 def added_sections(facts: RunFacts) -> list[Section]:

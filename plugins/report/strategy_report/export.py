@@ -13,7 +13,6 @@ from strategy_report.answers import (
     memory_section,
     placement_section,
     replicas_section,
-    servers_section,
     steps_section,
 )
 from strategy_report.facts import gather
@@ -26,7 +25,6 @@ _FIRST = (overview, steps_section, replicas_section)
 _LAST = (
     input_section,
     communication_section,
-    servers_section,
     timeline,
     placement_section,
     memory_section,

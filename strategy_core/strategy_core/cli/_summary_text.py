@@ -21,13 +21,11 @@ from strategy_profiles.questions.communication import communication
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.loop import loop
 from strategy_profiles.questions.placement import placement
-from strategy_profiles.questions.servers import servers
 from strategy_profiles.questions.step_memory import memory_over_step
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.thread_pools import set_pools
 from strategy_profiles.run.event_parts import TpuFinding
 from strategy_profiles.run.events import SegmentOpened
-from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.store import Profile
 
 STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
@@ -106,10 +104,7 @@ def _questions(segment: SegmentOpened) -> Iterator[Callable[[Profile, Facts], An
     for each in added_questions().values():
         if (each.fits_summary or each.fits)(segment):
             yield each.answer
-    yield communication
-    if has_servers(segment):
-        yield servers
-    yield from (placement, memory_over_step, input_pipeline)
+    yield from (communication, placement, memory_over_step, input_pipeline)
 
 
 def _print_key_numbers(numbers: Sequence[dict[str, Any]], out: Console) -> None:

@@ -156,13 +156,13 @@ def find(name: str | None) -> StrategyRow | None:
 def first_in_cluster(*, has_servers: bool) -> StrategyRow:
     """Return the first strategy that needs several processes, with parameter servers or without.
 
-    With servers, one process coordinates; without, the processes are peers.
+    With servers, one process coordinates; without, the processes are peers. Raises LabError if none
+    is installed.
     """
-    return next(
-        row
-        for row in rows()
-        if row.runs_in == "several" and row.has_servers == row.has_coordinator == has_servers
-    )
+    for row in rows():
+        if row.runs_in == "several" and row.has_servers == row.has_coordinator == has_servers:
+            return row
+    raise LabError("No strategy for such a cluster is installed")
 
 
 def row(name: str) -> StrategyRow:

@@ -3,9 +3,9 @@
 `strategies/one_device.py` is `one-device`. The first paragraph of its docstring and its constants
 are read without running it (`StrategyRow` in `planning/strategy_catalog.py`); `build` makes the
 strategy. One that has `reduce_by` can change how its steps reduce while it stays; the events of
-`step_events` are recorded once a step is traced. Packages add strategies by entry points of the
-group `strategy_lab.strategies`. What other code must know of a strategy is a trait of its row; no
-other file compares names.
+`step_events` are recorded once a step is traced, and `own_loop` runs steps that no loop of the lab
+can. Packages add strategies by entry points of the group `strategy_lab.strategies`. What other code
+must know of a strategy is a trait of its row; no other file compares names.
 """
 
 from __future__ import annotations
@@ -46,6 +46,11 @@ def step_events(strategy: Any, spec: RunSpec, segment: int) -> Iterable[Event]:
     """What the strategy's file says of the traced step of a segment, by its `step_events`."""
     say = getattr(_file_of(spec), "step_events", None)
     return say(strategy, segment) if say else ()
+
+
+def own_loop(spec: RunSpec) -> Any:
+    """The `OwnLoop` of `training.own_loop` that a strategy's file has; None if it has none."""
+    return getattr(_file_of(spec), "own_loop", None)
 
 
 def _file_of(spec: RunSpec) -> ModuleType:

@@ -10,10 +10,10 @@ import tensorflow as tf
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.runtime.tensor_format import described
 from strategy_core.runtime.user_errors import explained
-from strategy_core.training.parameter_server.worker_input import as_graph
 from strategy_core.training.step_errors import FINITE
 from strategy_core.training.workload import Workload
 from strategy_profiles.errors import SpecError
+from strategy_profiles.run.tensorflow_names import PYTHON_OPS
 from strategy_profiles.spec.run_spec import RunSpec
 
 
@@ -72,6 +72,17 @@ def distributed(
         _check_can_leave(ahead)
     with private_tf.iterators_without_autotune():
         return iter(strategy.experimental_distribute_dataset(ahead))
+
+
+def as_graph(dataset: tf.data.Dataset) -> bytes | None:
+    """The data set as a serialized GraphDef; None if it calls back into Python."""
+    graph: bytes = tf.raw_ops.DatasetToGraphV2(
+        input_dataset=tf.data.experimental.to_variant(dataset),
+        external_state_policy=1,  # ignore: a shuffle starts from its seed
+    ).numpy()
+    definition = tf.compat.v1.GraphDef.FromString(graph)
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    return None if any(node.op in PYTHON_OPS for node in nodes) else graph
 
 
 def _check_can_leave(dataset: tf.data.Dataset) -> None:

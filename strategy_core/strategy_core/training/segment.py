@@ -24,13 +24,7 @@ from strategy_core.training.input_pipeline import distributed, global_batches
 from strategy_core.training.keras_fit import FitLoop
 from strategy_core.training.keras_fit_timestamps import FitMarks
 from strategy_core.training.model import build_model
-from strategy_core.training.parameter_server.closure_loop import CoordinatorLoop
-from strategy_core.training.parameter_server.coordinator import coordinator_loop
-from strategy_core.training.parameter_server.sharded_weights import (
-    PartedModel,
-    StepVariables,
-    check_parts,
-)
+from strategy_core.training.own_loop import OwnLoop, Parted
 from strategy_core.training.step_cache import StepCache, TracedStep, kind_of
 from strategy_core.training.train_step import Step, build_step
 from strategy_profiles.run.events import SegmentOpened
@@ -50,8 +44,8 @@ class Segment:
     optimizer: Any
     loop: Loop
     notes: list[str] = field(default_factory=list)
-    parted: PartedModel | None = None
-    """Shards of the weights on parameter servers, if they are sharded."""
+    parted: Parted | None = None
+    """What is trained in place of the model's own variables, if anything is."""
     steps: StepCache = field(default_factory=StepCache)
     """The custom loop's steps that were traced on these variables."""
     traced: TracedStep | None = None
@@ -167,10 +161,9 @@ def build(
     strategy = strategies.build(spec, planned.names, algorithm)
     joined(strategy)
     work = workload.load(spec.workload, spec.workload_options)
-    is_cut = spec.parameter_server.partitioner != "none"
-    if is_cut:
-        check_parts(work)
-    # A model with sharded weights stays whole on the coordinator, as a pattern for the shards.
+    own: OwnLoop | None = strategies.own_loop(spec)
+    is_cut = own is not None and own.holds_parts(spec, work)
+    # A model whose weights are trained in parts stays whole here, as a pattern for them.
     holder = tf.distribute.get_strategy() if is_cut else strategy
     is_seeded = before is not None and not before.drew_seeds
     notes = [algorithm.note] if algorithm.note else []
@@ -189,11 +182,9 @@ def build(
         state.put(state.variables(model, optimizer), carried)
     loop: Loop
     parted, steps, traced = None, StepCache(), None
-    if row.has_servers:
-        if is_cut:
-            parted = PartedModel(spec, work, strategy, model, optimizer)
-        held = parted.held if parted else StepVariables.whole(model, optimizer)
-        loop, loop_notes = coordinator_loop(spec, strategy, model, held, work, dataset)
+    if own is not None:
+        parted = own.parted(spec, work, strategy, model, optimizer)
+        loop, loop_notes = own.loop(spec, work, strategy, model, optimizer, parted, dataset)
         notes += loop_notes
     elif spec.loop == "fit":
         loop = _fit_loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
@@ -246,16 +237,15 @@ def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
 def _adapted_loop(before: Segment, dataset: tf.data.Dataset | None) -> Loop:
     """Return a new loop for a segment that was copied from the previous one with its loop.
 
-    It trains the same variables: with parameter servers those `held` there, as shards if the
-    weights are split. It reads `dataset` or, if None, the data that the previous loop has not
-    read yet.
+    It trains the same variables. It reads `dataset` or, if None, the data that the previous loop
+    has not read yet.
     """
     spec, strategy, model, optimizer = before.spec, before.strategy, before.model, before.optimizer
-    if isinstance(before.loop, CoordinatorLoop):
-        held = before.parted.held if before.parted else StepVariables.whole(model, optimizer)
-        feed = before.loop.feed if dataset is None else dataset
-        loop, _ = coordinator_loop(spec, strategy, model, held, before.work, feed)
-        return loop
+    own: OwnLoop | None = strategies.own_loop(spec)
+    if own is not None:
+        source = before.loop if dataset is None else dataset
+        parted = before.parted
+        return own.loop(spec, before.work, strategy, model, optimizer, parted, source)[0]
     if dataset is None:
         batches = before.custom.batches
     else:

@@ -72,7 +72,7 @@ class PretendClosure:
 
 
 def loop_on(cluster: PretendCluster, stops: list[int]) -> Any:
-    from strategy_core.training.parameter_server.closure_loop import CoordinatorLoop
+    from strategy_servers.closure_loop import CoordinatorLoop
 
     feed: Any = None  # what a closure reads is not looked at here
     return CoordinatorLoop(
@@ -122,7 +122,7 @@ def test_a_step_lasts_from_one_result_to_the_next() -> None:
 
 
 def test_two_closures_per_worker_are_scheduled_and_more_if_they_are_short() -> None:
-    from strategy_core.training.parameter_server.closure_loop import MAX_AHEAD
+    from strategy_servers.closure_loop import MAX_AHEAD
 
     cluster = PretendCluster()
     loop = loop_on(cluster, [10_000])

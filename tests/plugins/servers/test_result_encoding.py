@@ -12,7 +12,7 @@ NUMBERS = [256, 0, 2**32 - 1, 1_800_000_000_123_456_789, 2**62, 1]
 def test_numbers_are_decoded_unchanged_from_an_empty_tensor() -> None:
     import tensorflow as tf
 
-    from strategy_core.training.parameter_server.result_encoding import Answer, carry
+    from strategy_servers.result_encoding import Answer, carry
 
     @tf.function
     def closure() -> object:
@@ -30,6 +30,6 @@ def test_numbers_are_decoded_unchanged_from_an_empty_tensor() -> None:
 def test_an_answer_with_any_numbers_can_be_printed() -> None:
     import tensorflow as tf
 
-    from strategy_core.training.parameter_server.result_encoding import carry
+    from strategy_servers.result_encoding import carry
 
     assert "arrived_ns" in repr(tf.identity(carry(tf.constant(NUMBERS, tf.int64))))

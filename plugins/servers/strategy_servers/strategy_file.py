@@ -8,7 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.planning.collective_algorithms import Algorithm
+from strategy_core.training.workload import Workload
 from strategy_profiles.spec.run_spec import RunSpec
+from strategy_servers.coordinator import Closures, ServedLoop
+from strategy_servers.sharded_weights import StepVariables
+
+__all__ = ["build", "closures", "own_loop"]
 
 TITLE = "ParameterServerStrategy"
 NEEDS = "a coordinator, workers and parameter servers"
@@ -30,3 +35,14 @@ def build(_spec: RunSpec, _devices: Sequence[str], _algorithm: Algorithm) -> Any
     parameter servers in turn, an optimizer's to where its weight is."""
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     return tf.distribute.ParameterServerStrategy(resolver)
+
+
+own_loop = ServedLoop()
+
+
+def closures(
+    spec: RunSpec, work: Workload, strategy: Any, model: Any, optimizer: Any, dataset: Any
+) -> Closures:
+    """What the loop schedules, for a program that has a loop of its own."""
+    held = StepVariables.whole(model, optimizer)
+    return Closures(spec, work, strategy, model, held, dataset)

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from strategy_core.training.parameter_server.push_accounting import Pushes
-from strategy_core.training.parameter_server.sharded_weights import StepVariables
 from strategy_profiles.run.event_parts import ServedVariable, Server
 from strategy_profiles.run.events import VariablesServed
+from strategy_servers.push_accounting import Pushes
+from strategy_servers.sharded_weights import StepVariables
 
 Role = Literal["weight", "state", "optimizer"]
 _SERVER = re.compile(r"/job:ps/.*/task:(\d+)/")

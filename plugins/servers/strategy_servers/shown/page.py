@@ -8,10 +8,10 @@ from strategy_app.screen.answer import answer_of, show_answer, show_parts
 from strategy_app.widgets.picker import needs, run_page
 from strategy_app.widgets.segments import pick_segment
 from strategy_profiles.questions.links import links_part
-from strategy_profiles.questions.servers import servers
+from strategy_servers.shown.question import servers
 
 
-def page() -> None:
+def show_page() -> None:
     opened = run_page(
         "servers",
         shows="what each server holds, and what workers pull from it and push to it",
@@ -22,6 +22,3 @@ def page() -> None:
     if opened and segment:
         show_answer(answer_of(opened, servers, segment.segment))
         show_parts(opened.ask(links_part, segment))
-
-
-page()

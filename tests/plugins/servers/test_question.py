@@ -9,7 +9,7 @@ import pytest
 import strategy_profiles
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.answers.answer import Lines
-from strategy_profiles.questions.servers import STEPS_PER_BIN, servers
+from strategy_servers.shown.question import STEPS_PER_BIN, servers
 from tests.profiles.served_run import write_served_run
 
 

@@ -45,3 +45,9 @@ def test_without_a_run_in_the_address_it_opens_on_the_newest_with_servers(tmp_pa
     assert page.query_params["run"] == "served"
     assert "<b>2 workers</b> did" in text_of(page)
     assert "no parameter servers" in text_of(open_page("servers", tmp_path, run="another"))
+
+
+def test_the_page_of_an_empty_folder_names_the_strategy(tmp_path: Path) -> None:
+    page = open_page("servers", tmp_path)
+    assert "No run yet" in text_of(page)
+    assert "ParameterServerStrategy" in text_of(page)

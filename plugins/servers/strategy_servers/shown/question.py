@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from strategy_profiles.added_questions import Question
 from strategy_profiles.analysis.parameter_server import ParameterServing, parameter_serving
 from strategy_profiles.answers.answer import (
     Answer,
@@ -22,6 +23,7 @@ from strategy_profiles.answers.answer import (
 )
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import SIDE_COLOURS, replica_colour
+from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.columns import Floats
 from strategy_profiles.tables.served_tables import SERVED_PARTS
 
@@ -259,3 +261,6 @@ def _traffic(serving: ParameterServing, names: Mapping[int, str]) -> Table:
         definition="served_bytes",
         notes=(note,),
     )
+
+
+QUESTION = Question(TITLE, servers, fits=has_servers)

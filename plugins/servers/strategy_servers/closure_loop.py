@@ -18,10 +18,10 @@ from typing import Any
 
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.recorder.step import RecordedStep
-from strategy_core.training.parameter_server.closure import read_done
-from strategy_core.training.parameter_server.result_encoding import Answer
-from strategy_core.training.parameter_server.worker_input import WorkerInput
 from strategy_profiles.run.events import ClosureDone, VariablesServed
+from strategy_servers.closure import read_done
+from strategy_servers.result_encoding import Answer
+from strategy_servers.worker_input import WorkerInput
 
 AHEAD_PER_WORKER = 2
 """Fewest closures per worker: one that runs and one that waits for it."""

@@ -20,14 +20,14 @@ from typing import Any, cast
 import tensorflow as tf
 
 from strategy_core.recorder.marks import mark
-from strategy_core.training.parameter_server.injected_delay import delayed
-from strategy_core.training.parameter_server.push_accounting import Pushes, answered, updates
-from strategy_core.training.parameter_server.result_encoding import Answer, Carried, carry
-from strategy_core.training.parameter_server.sharded_weights import StepVariables
 from strategy_core.training.train_step import NO_GRADIENT, per_example
 from strategy_core.training.workload import Workload
 from strategy_profiles.errors import SpecError
 from strategy_profiles.run.events import ClosureMarks
+from strategy_servers.injected_delay import delayed
+from strategy_servers.push_accounting import Pushes, answered, updates
+from strategy_servers.result_encoding import Answer, Carried, carry
+from strategy_servers.sharded_weights import StepVariables
 
 NOT_TOLD = 0
 """A timestamp that a workload's own step does not provide."""

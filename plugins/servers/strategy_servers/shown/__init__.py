@@ -1,0 +1,1 @@
+"""What is said of parameter servers: a question and its page. Imports no TensorFlow."""

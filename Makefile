@@ -144,12 +144,12 @@ docs: $(VENV)/.docs
 
 # The pages that the code writes.
 reference: $(VENV)/.runs
-	$(BIN)/python -m strategy_core.cli._reference > docs/cli.md
-	$(BIN)/python -m strategy_profiles.analysis.advice.reference > docs/advice.md
-	$(BIN)/python -m strategy_profiles.reporting.glossary > docs/glossary.md
-	$(BIN)/python -m strategy_profiles.run.reference > docs/run-folder.md
-	$(BIN)/python -m strategy_profiles.spec.reference > docs/run-spec.md
-	$(BIN)/python -m strategy_profiles.tables.reference > docs/tables.md
+	$(BIN)/python -m tests.reference.cli > docs/cli.md
+	$(BIN)/python -m tests.reference.advice > docs/advice.md
+	$(BIN)/python -m tests.reference.glossary > docs/glossary.md
+	$(BIN)/python -m tests.reference.run_folder > docs/run-folder.md
+	$(BIN)/python -m tests.reference.run_spec > docs/run-spec.md
+	$(BIN)/python -m tests.reference.tables > docs/tables.md
 
 # What the Contexts page shows without TensorFlow.
 recordings: $(VENV)/.runs

@@ -17,16 +17,16 @@ import msgspec
 import pytest
 
 import strategy_profiles
-from strategy_core.cli import _reference as cli_reference
 from strategy_core.cli.main import main, verb_parsers
 from strategy_core.planning import strategy_catalog
 from strategy_profiles.analysis.summary import summarize
 from strategy_profiles.exports import destinations, formats
 from strategy_profiles.extras import extras
 from strategy_profiles.registered import registered
-from strategy_profiles.run import reference as run_reference
-from strategy_profiles.spec import reference as spec_reference
 from strategy_profiles.tables.schema import COLUMNS
+from tests.reference import cli as cli_reference
+from tests.reference import run_folder as run_reference
+from tests.reference import run_spec as spec_reference
 from tests.synthetic import write_run
 
 FILE = Path(__file__).parent / "data" / "public_surface.json"

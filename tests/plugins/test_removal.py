@@ -34,7 +34,7 @@ def lab_without(folder: Path, *leaves: str) -> Installed:
     for leaf in leaves:
         remove(leaf, copy)
     python = Installed(copy, folder / "venv")
-    (copy / "docs" / "cli.md").write_text(python("-m", "strategy_core.cli._reference"), "utf-8")
+    (copy / "docs" / "cli.md").write_text(python("-m", "tests.reference.cli"), "utf-8")
     return python
 
 
@@ -59,8 +59,8 @@ def test_without_a_leaf_exactly_what_it_adds_is_gone_and_all_contracts_hold(
     had, left = (json.loads(python("-c", SURFACE)) for python in (whole, rest))
     assert minus(had, left) == listed(TESTS / leaf / "public_surface.json")
     rest("-c", "from importlinter.cli import lint_imports; raise SystemExit(lint_imports())")
-    files = ("docs", "reference", "public_surface")
-    rest("-m", "pytest", *(f"tests/test_{name}.py" for name in files), "-m", "not tf")
+    files = ("test_docs.py", "reference", "test_public_surface.py")
+    rest("-m", "pytest", *(f"tests/{name}" for name in files), "-m", "not tf")
 
 
 @pytest.mark.long

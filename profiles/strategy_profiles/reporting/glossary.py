@@ -1,15 +1,9 @@
 """The words of the lab, each with its meaning: hover texts of the page, and `docs/glossary.md`.
 
 Figures are in `definitions`; the page of the glossary lists both.
-
-python -m strategy_profiles.reporting.glossary > docs/glossary.md
 """
 
 from __future__ import annotations
-
-import sys
-
-from strategy_profiles.reporting.definitions import DEFINITIONS
 
 TERMS: dict[str, str] = {
     "all-reduce": "A collective after which every replica has the sum of all replicas' tensors; "
@@ -80,44 +74,3 @@ TERMS: dict[str, str] = {
     "and XProf open too.",
 }
 """Each word and what it means here, in the order of the alphabet."""
-
-_HEAD = """# Glossary
-
-<!-- Made by `python -m strategy_profiles.reporting.glossary`; a test compares. -->
-
-The page shows these texts where the pointer rests on a word or a number.
-
-## Words
-
-| word | |
-| --- | --- |
-"""
-_FIGURES = """
-## Figures
-
-| figure | unit | | formula | source |
-| --- | --- | --- | --- | --- |
-"""
-
-
-def page() -> str:
-    """The glossary as Markdown."""
-    words = [f"| **{word}** | {meaning} |\n" for word, meaning in TERMS.items()]
-    figures = [
-        f"| **{item.label}** | {item.unit} | {_cell(item.meaning)} | {_formula(item.formula)} | "
-        f"{item.source} |\n"
-        for item in DEFINITIONS.values()
-    ]
-    return "".join([_HEAD, *words, _FIGURES, *figures])
-
-
-def _formula(text: str) -> str:
-    return f"`{_cell(text)}`" if text else ""
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

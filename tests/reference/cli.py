@@ -1,6 +1,6 @@
 """`docs/cli.md` from the parsers of the verbs.
 
-python -m strategy_core.cli._reference > docs/cli.md
+python -m tests.reference.cli > docs/cli.md
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from strategy_core.cli.main import PROGRAM, verb_parsers
 
 _HEAD = f"""# Command line
 
-<!-- Made by `python -m strategy_core.cli._reference`; a test compares. -->
+<!-- Made by `python -m tests.reference.cli`; a test compares. -->
 
 `{PROGRAM}` (or `python -m strategy_core`) without a verb is `{PROGRAM} ui`. `{PROGRAM} --version`
 prints the version, `{PROGRAM} VERB --help` what is below.

@@ -1,6 +1,6 @@
 """`docs/advice.md` from the rules.
 
-python -m strategy_profiles.analysis.advice.reference > docs/advice.md
+python -m tests.reference.advice > docs/advice.md
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from strategy_profiles.analysis.failures.known import KNOWN
 
 _HEAD = """# Advice
 
-<!-- Made by `python -m strategy_profiles.analysis.advice.reference`; a test compares. -->
+<!-- Made by `python -m tests.reference.advice`; a test compares. -->
 
 Why a run is slow: the page Why, the report and `strategy-lab summary` give every finding with its
 cost, the largest first. Each finding comes from a rule, a file in

@@ -1,6 +1,6 @@
 """`docs/run-spec.md` from the model of a RunSpec.
 
-python -m strategy_profiles.spec.reference > docs/run-spec.md
+python -m tests.reference.run_spec > docs/run-spec.md
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from strategy_profiles.spec import run_spec
-from strategy_profiles.spec.attribute_docs import attribute_docs
+from tests.reference.attribute_docs import attribute_docs
 
 _HEAD = """# RunSpec
 
-<!-- Made by `python -m strategy_profiles.spec.reference`; a test compares. -->
+<!-- Made by `python -m tests.reference.run_spec`; a test compares. -->
 
 A RunSpec is the request for a run: a YAML or JSON file (`strategy-lab run spec.yaml`), flags and
 `--set KEY=VALUE` of the [command line](cli.md), or the form on the page. Every field has a default.

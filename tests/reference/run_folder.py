@@ -1,6 +1,6 @@
 """`docs/run-folder.md` from the schema of events and of `run.json`.
 
-python -m strategy_profiles.run.reference > docs/run-folder.md
+python -m tests.reference.run_folder > docs/run-folder.md
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from msgspec import Meta, Struct
 from strategy_profiles.run import event_parts, layout, manifest
 from strategy_profiles.run.events import Event, Recorded, kind_of
 from strategy_profiles.spec import limits
-from strategy_profiles.spec.attribute_docs import attribute_docs
 from strategy_profiles.spec.limits import LARGEST
+from tests.reference.attribute_docs import attribute_docs
 
 _LAYOUT = inspect.cleandoc(layout.__doc__ or "").partition("\n\n")[2]
 _HEAD = f"""# The run folder
 
-<!-- Made by `python -m strategy_profiles.run.reference`; a test compares. -->
+<!-- Made by `python -m tests.reference.run_folder`; a test compares. -->
 
 ```
 {_LAYOUT}

@@ -32,7 +32,6 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
         "--set": (TEXT, ""),
     },
     "change": {"folder": (TO_READ, ""), "changes": (TEXT, "")},
-    "collect": {"folders": (TO_READ, ""), "--output": (TO_WRITE, "")},
     "compare": {"runs": (TO_READ, ""), "--against": (TO_READ, ""), "--fail-on": (TEXT, "")},
     "devices": {},
     "export": {"run_folder": (TO_READ, ""), "--output": (TO_WRITE, "")},
@@ -89,7 +88,6 @@ for later in asked("CHECKED_LATER"):
 NEEDED: dict[str, dict[str, str]] = {
     "attach": {"run_folder": "RUN"},
     "change": {"folder": "RUN", "changes": "steps=3"},
-    "collect": {"folders": "RUN", "output": "NEW"},
     "compare": {"runs": "RUN", "against": "RUN"},
     "export": {"run_folder": "RUN", "format": "json", "output": "NEW"},
     "import": {"path": "TRACE", "runs": "NEW"},

@@ -78,9 +78,15 @@ def _compare_with_itself(run: Path, _sound: Path) -> None:
     _command("compare", run, run)
 
 
-def _collect(run: Path, _sound: Path) -> None:
-    _command("collect", run, "-o", run.parent / "collected")
-    shutil.rmtree(run.parent / "collected", ignore_errors=True)
+def _writing(*argv: str) -> Target:
+    """A command of a leaf that reads the folder RUN and makes the folder NEW."""
+
+    def run(run: Path, _sound: Path) -> None:
+        new = run.parent / "made-new"
+        _command(*({"RUN": run, "NEW": new}.get(word, word) for word in argv))
+        shutil.rmtree(new, ignore_errors=True)
+
+    return run
 
 
 def _sql(run: Path, _sound: Path) -> None:
@@ -186,7 +192,7 @@ _EXPENSIVE: dict[str, Target] = {
 }
 _CHEAP: dict[str, Target] = {
     "summary text": _text,
-    "collect": _collect,
+    **{argv[0]: _writing(*argv) for argv in asked("MAKES_A_RUN")},
     "live": _live,
     "timeline": _timeline,
     **{f"export {name}": _export(name) for name in formats() if name != "html"},

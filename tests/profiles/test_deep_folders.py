@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_profiles.errors import RunFolderError
 from strategy_profiles.guards import files_below, remove_folder
-from strategy_profiles.run.manifest import change_run_file
-from strategy_profiles.run.merge_hosts import collect
 from strategy_profiles.run.remove import folder_bytes, remove_run
 from tests.synthetic import write_run
 
@@ -73,14 +70,3 @@ def test_a_run_that_is_deep_is_measured_and_removed(tmp_path: Path) -> None:
     assert folder_bytes(run) == before + 10
     remove_run(run)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_hosts_of_a_deep_run_are_not_collected(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", steps=5, windows=0)
-    task = {"role": "worker", "index": 0, "address": "a:1"}
-    change_run_file(run, {"cluster": {"run_id": "r", "tasks": [task]}})
-    make_deep(run / "worker-0-0", LISTED)
-    with pytest.raises(RunFolderError, match="nested too deeply"):
-        collect([run], tmp_path / "collected")
-    assert list(tmp_path.iterdir()) == [run]
-    remove_folder(run)

@@ -20,7 +20,6 @@ LARGE = (
 IMPORTED = {
     "attach": "numpy pydantic yaml",
     "change": "numpy pyarrow pydantic yaml",
-    "collect": "",
     "compare": "numpy pyarrow",
     "devices": "pydantic rich yaml",
     "export": "jinja2 numpy pyarrow",  # the names of the formats are options

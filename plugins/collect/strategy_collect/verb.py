@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return the exit code: 0 if the run is complete, 1 if records of a process are missing."""
+    from strategy_collect.merge_hosts import collect
     from strategy_core.cli._summary_text import print_summary
-    from strategy_profiles.run.merge_hosts import collect
 
     collected = collect(args.folders, args.output)
     profile = strategy_profiles.load(collected.folder)

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 import strategy_profiles
+from strategy_collect.merge_hosts import collect
 from strategy_core.cli.main import main
 from strategy_profiles.errors import RunFolderError
+from strategy_profiles.guards import remove_folder
 from strategy_profiles.run.layout import launcher_file
 from strategy_profiles.run.manifest import change_run_file
-from strategy_profiles.run.merge_hosts import collect
 from tests.event_records import read_records, write_records
+from tests.profiles.test_deep_folders import LISTED, make_deep
 from tests.synthetic import write_run
 
 
@@ -121,3 +123,14 @@ def test_links_and_pipes_stay_behind(hosts: list[Path], tmp_path: Path) -> None:
     names = [path.name for path in (tmp_path / "all" / "worker-1-0").iterdir()]
     assert "events.jsonl" in names
     assert not {"stderr.log", "window-000009"} & set(names)
+
+
+def test_hosts_of_a_deep_run_are_not_collected(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=5, windows=0)
+    task = {"role": "worker", "index": 0, "address": "a:1"}
+    change_run_file(run, {"cluster": {"run_id": "r", "tasks": [task]}})
+    make_deep(run / "worker-0-0", LISTED)
+    with pytest.raises(RunFolderError, match="nested too deeply"):
+        collect([run], tmp_path / "collected")
+    assert list(tmp_path.iterdir()) == [run]
+    remove_folder(run)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import strategy_profiles
+from strategy_collect.merge_hosts import collect
 from strategy_profiles.analysis.links import links
-from strategy_profiles.run.merge_hosts import collect
 from strategy_profiles.timeline import lay_out
 from tests.e2e.following import events
 from tests.e2e.separate_hosts import WIRE, address, clock_ahead, two_hosts, why_not

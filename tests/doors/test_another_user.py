@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 from strategy_core.cli.main import main, verb_parsers
-from strategy_core.tracing.waiting_folder import open_log
-from strategy_profiles.run.manifest import WAITS, create_run_file
 from tests.plugins.leaves import asked, files_of_leaves
 from tests.synthetic import write_run
 
@@ -36,8 +34,6 @@ READING = (
     ["compare", "RUN", "RUN"],
     ["recover", "RUN"],
     ["change", "RUN", "steps=3"],
-    ["attach", "RUN"],
-    ["attach", "--runs", "RUNS"],
     ["import", "RUN", "-o", "OWN/imported"],
     *(argv for commands in asked("OF_A_RUN") for argv in commands),
 )
@@ -106,13 +102,6 @@ def line_of(argv: Sequence[str], places: dict[str, Path]) -> list[str]:
     return found
 
 
-def test_a_folder_of_runs_that_may_not_be_read_is_named(places: dict[str, Path]) -> None:
-    places["RUNS"].chmod(0)
-    code, said = as_another_user(["attach", "--runs", str(places["RUNS"])], places["OWN"])
-    places["RUNS"].chmod(0o755)
-    assert (code, said.startswith("strategy-lab: Permission denied")) == (2, True), said
-
-
 @pytest.mark.parametrize("closed", CLOSED.values(), ids=CLOSED)
 def test_what_may_not_be_read_is_named(closed: str, places: dict[str, Path]) -> None:
     (places["RUN"] / closed).chmod(0)
@@ -135,17 +124,3 @@ def test_where_it_may_not_be_written_is_named(argv: list[str], places: dict[str,
     assert (code, "Traceback" in said) == (2, False), said
     assert said.splitlines()[-1].startswith("strategy-lab: "), said
     assert "Permission denied" in said or "cannot be written" in said, said
-
-
-def test_a_program_of_another_user_is_not_attached_to(places: dict[str, Path]) -> None:
-    """The sentence names whose program it is, and no command is left in its folder."""
-    waits = places["RUNS"] / "waits"
-    create_run_file(waits, recorded_by=WAITS)
-    open_log(waits).close()
-    if os.getuid():
-        waits.chmod(0o555)
-    code, said = as_another_user(["attach", str(waits)], places["OWN"])
-    waits.chmod(0o755)
-    assert code == 2, said
-    assert f"belongs to {waits.owner()}" in said, said
-    assert not (waits / "commands").exists()

@@ -25,12 +25,6 @@ pytestmark = pytest.mark.slow
 STARTS = "a process would start"
 
 GUARDS: dict[str, dict[str, tuple[str, str]]] = {
-    "attach": {
-        "run_folder": (TO_READ, ""),
-        "--output": (TO_WRITE, ""),
-        "--runs": (TO_READ, ""),
-        "--set": (TEXT, ""),
-    },
     "change": {"folder": (TO_READ, ""), "changes": (TEXT, "")},
     "compare": {"runs": (TO_READ, ""), "--against": (TO_READ, ""), "--fail-on": (TEXT, "")},
     "devices": {},
@@ -76,7 +70,6 @@ MUST_BE_REFUSED: dict[str, tuple[str, ...]] = {
     PROGRAM: (),
 }
 CHECKED_LATER = {
-    ("attach", "--runs"),  # its own words: nothing waits there
     ("sql", "run_folder"),  # by the process that reads the run
     ("worker", "--resume"),
     ("trace", "--runs"),  # not used beside --output
@@ -86,7 +79,6 @@ for later in asked("CHECKED_LATER"):
     CHECKED_LATER |= later
 
 NEEDED: dict[str, dict[str, str]] = {
-    "attach": {"run_folder": "RUN"},
     "change": {"folder": "RUN", "changes": "steps=3"},
     "compare": {"runs": "RUN", "against": "RUN"},
     "export": {"run_folder": "RUN", "format": "json", "output": "NEW"},

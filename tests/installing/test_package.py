@@ -16,6 +16,7 @@ from playwright.sync_api import Browser
 
 import strategy_core
 from strategy_core.cli.main import main
+from strategy_profiles.registered import registered
 from tests import lab_access
 from tests.dockerfile_steps import REPOSITORY
 from tests.installing.built_wheel import VERSION
@@ -88,6 +89,7 @@ def test_an_installed_lab_knows_its_version_and_can_train(installed: Path, empty
 
 
 @pytest.mark.run
+@pytest.mark.skipif("attach" not in registered("verbs"), reason="no package installs the file")
 def test_the_environment_variable_has_programs_of_an_installed_lab_wait_once_it_is_asked_for(
     installed: Path, empty: Path
 ) -> None:

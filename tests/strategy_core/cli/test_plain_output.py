@@ -1,4 +1,4 @@
-"""No text of a run steers the terminal: not in a refusal, not in a list."""
+"""No text of a run steers the terminal: not in a refusal."""
 
 from __future__ import annotations
 
@@ -25,14 +25,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return run
 
 
-def test_the_list_of_programs_that_wait(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["attach", "--runs", str(run.parent)]) == 0
-    check_no_control_characters(capsys)
-
-
 @pytest.mark.parametrize(
     "command",
-    [["attach", "RUN"], ["summary", f"{STEERING}/RUN"], ["change", "RUN", "--stop"]],
+    [["summary", f"{STEERING}/RUN"], ["change", "RUN", "--stop"]],
     ids=lambda command: command[0],
 )
 def test_a_refusal_has_no_control_characters(

@@ -18,7 +18,6 @@ LARGE = (
     "rich rich._emoji_codes streamlit tensorflow yaml"
 )
 IMPORTED = {
-    "attach": "numpy pydantic yaml",
     "change": "numpy pyarrow pydantic yaml",
     "compare": "numpy pyarrow",
     "devices": "pydantic rich yaml",

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import strategy_profiles
+from strategy_attach import attaching
+from strategy_attach.attaching import Attachment, waiting_programs
 from strategy_core.cli.main import main
 from strategy_core.processes.import_path import with_own_code
-from strategy_core.tracing import attaching
-from strategy_core.tracing.attaching import Attachment, waiting_programs
 from strategy_profiles.run.command_mailbox import read_commands
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.events import Failed, WorkerStarted

@@ -1,0 +1,1 @@
+"""Asks a program that waits to record its next steps."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from strategy_profiles.analysis.summary import summarize
 from strategy_profiles.tables.store import Profile
 
 _FRAME_HEIGHT_PX = 720
@@ -38,6 +37,8 @@ class AnalysedProfile(Profile):
         Args:
           gains: also what a step would gain without each finding, if a package predicts it.
         """
+        from strategy_profiles.analysis.summary import summarize  # and all rules of advice
+
         if not gains:
             return summarize(self)
         from strategy_profiles.predictors import gain_of

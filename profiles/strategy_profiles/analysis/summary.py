@@ -8,26 +8,18 @@ counts every step; times are of the `steps.timed` ones (see `steps`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import asdict
 
 from strategy_profiles.analysis.account.account import Account
 from strategy_profiles.analysis.account.table import row_fields
-from strategy_profiles.analysis.breakdown import (
-    ReplicaBreakdown,
-    StepBreakdown,
-    step_breakdown,
-)
 from strategy_profiles.analysis.captured_steps import unlike_others
 from strategy_profiles.analysis.clocks import ClockAnswer, worker_clocks
 from strategy_profiles.analysis.communication import (
-    NO_WINDOW,
     UNKNOWN_USE,
     CollectiveUse,
-    Communication,
-    communication,
 )
 from strategy_profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from strategy_profiles.analysis.cost import cost_text
@@ -40,17 +32,24 @@ from strategy_profiles.analysis.input_stages import InputStages, input_stages
 from strategy_profiles.analysis.key_numbers import (
     key_numbers,
     why_no_examples,
-    why_no_loss,
 )
 from strategy_profiles.analysis.links import Link, Links, links
-from strategy_profiles.analysis.loop_pace import loop_pace
 from strategy_profiles.analysis.memory import memory_use
 from strategy_profiles.analysis.placement import Placement, placement
 from strategy_profiles.analysis.retracing import first_trace_note
+from strategy_profiles.analysis.segment_numbers import (
+    Json,
+    busbw_entries,
+    bytes_entry,
+    explained,
+    loop_entry,
+    loss_entry,
+    replica_entries,
+    straggler_entries,
+)
 from strategy_profiles.analysis.serving_summary import serving_summary
 from strategy_profiles.analysis.step_memory import StepMemory, step_memory
-from strategy_profiles.analysis.steps import StepTimes, step_times
-from strategy_profiles.analysis.stragglers import Stragglers, stragglers
+from strategy_profiles.analysis.steps import StepTimes
 from strategy_profiles.analysis.tpu_check import tpu_check
 from strategy_profiles.analysis.xla import num_compiled
 from strategy_profiles.answers.answer import KeyNumber
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
     from strategy_profiles.run.events import SegmentOpened
     from strategy_profiles.tables.store import Profile
 
-Json = dict[str, Any]
 NO_SIZES = "the size of what a step moves is not known"
 NO_COST = "the run does not show what this costs"
 NO_GAIN = "no prediction was asked for (`summary --gains`)"
@@ -117,13 +115,13 @@ def summarize_segment(
         "strategy": segment.strategy,
         "num_replicas": segment.num_replicas,
         "num_workers": segment.num_workers,
-        **_explain(
+        **explained(
             {"global_batch_size": segment.global_batch_size},
             unknown.get("batch", "the program reported none"),
         ),
         **({"batch_sizes": segment.batch_sizes} if segment.batch_sizes else {}),
         "cross_device_ops": segment.cross_device_ops,
-        **_explain(
+        **explained(
             {"num_compiled": num_compiled(profile, segment.segment)},
             "the graph of this segment was not recorded",
         ),
@@ -132,26 +130,26 @@ def summarize_segment(
         "key_numbers": [_key_number(item) for item in key_numbers(facts)],
         "first_step": segment.first_step,
         "moved": segment.moved,
-        **_explain(
+        **explained(
             {"parameter_bytes": segment.parameter_bytes},
             unknown.get("parameters", "not recorded by the program"),
         ),
-        "loop": _loop(profile, segment.segment),
+        "loop": loop_entry(profile, segment.segment),
         "steps": _steps(facts.steps),
         "epoch_ends": _epoch_ends(facts.epoch_ends),
-        "replicas": _replicas(facts.breakdown),
+        "replicas": replica_entries(facts.breakdown),
         "cores": [_core(core) for core in cores(profile, segment).cores],
         **_tpu_check(profile, segment),
-        **_explain({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
+        **explained({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
         "collectives": [_collective(use) for use in facts.communication.collectives],
-        **_busbw(facts.communication),
-        "bytes_per_step": _bytes_per_step(facts.communication),
+        **busbw_entries(facts.communication),
+        "bytes_per_step": bytes_entry(facts.communication),
         **_links(links(profile, segment)),
         **serving_summary(profile, segment),
         "placement": _placement(placement(profile, segment.segment)),
-        **_straggler(facts.stragglers),
-        "loss": _loss(facts.steps),
-        "input": _explain(
+        **straggler_entries(facts.stragglers),
+        "loss": loss_entry(facts.steps),
+        "input": explained(
             {
                 "mean_ms": facts.input.mean_ms,
                 "median_ms": facts.input.median_ms,
@@ -161,7 +159,7 @@ def summarize_segment(
         ),
         "input_stages": _input_stages(input_stages(profile, segment.segment)),
         "step_memory": _step_memory(step_memory(profile, segment.segment)),
-        "efficiency": _explain(
+        "efficiency": explained(
             {
                 "load_balance": factors.load_balance,
                 "communication": factors.communication,
@@ -171,27 +169,11 @@ def summarize_segment(
             factors.reason,
         ),
         "capture": _capture(facts),
-        **_explain(
+        **explained(
             {"machine_load": asdict(facts.load) if facts.load else None},
             "no launcher sampled the CPUs while the segment trained",
         ),
         "findings": _findings(facts, predict),
-    }
-
-
-def segment_numbers(profile: Profile, segment: SegmentOpened) -> Json:
-    """The entries of `summarize_segment` that hold the metrics with short names (`compare`).
-
-    The other analyses are not run: of a comparison of many runs, they would be most of the time.
-    """
-    measured = communication(profile, segment)
-    return {
-        "loop": _loop(profile, segment.segment),
-        "replicas": _replicas(step_breakdown(profile, segment)),
-        **_busbw(measured),
-        "bytes_per_step": _bytes_per_step(measured),
-        **_straggler(stragglers(profile, segment.segment)),
-        "loss": _loss(step_times(profile, segment.segment)),
     }
 
 
@@ -204,11 +186,11 @@ def _input_stages(pipeline: InputStages) -> Json:
     limiting = pipeline.limiting.path if pipeline.limiting else None
     return {
         "sentence": pipeline.sentence,
-        **_explain({"steps": pipeline.num_steps or None}, pipeline.reason),
-        **_explain(
+        **explained({"steps": pipeline.num_steps or None}, pipeline.reason),
+        **explained(
             {"limiting": limiting}, pipeline.reason or "no stage held up the captured steps"
         ),
-        **_explain({"stages": stages or None}, pipeline.reason),
+        **explained({"stages": stages or None}, pipeline.reason),
     }
 
 
@@ -220,14 +202,14 @@ def _step_memory(memory: StepMemory) -> Json:
             "device": item.device,
             "peak_bytes": item.peak_bytes,
             "peak_at_ms": item.peak_at_ms,
-            **_explain({"variable_bytes": item.variable_bytes}, "not every size is recorded"),
+            **explained({"variable_bytes": item.variable_bytes}, "not every size is recorded"),
             "holders": [asdict(holder) for holder in item.holders[:MOST_HOLDERS]],
             "num_holders": len(item.holders),
         }
         for item in memory.devices
     ]
     known = {"step": memory.step, "source": memory.source, "devices": devices or None}
-    return _explain(known, memory.reason)
+    return explained(known, memory.reason)
 
 
 def _key_number(item: KeyNumber) -> Json:
@@ -236,7 +218,7 @@ def _key_number(item: KeyNumber) -> Json:
 
 def _environment(environment: Environment | None) -> Json:
     if environment is None:
-        return _explain(
+        return explained(
             {"tensorflow": None, "devices": None, "host": None, "threads": None}, NEVER_STARTED
         )
     known = {
@@ -248,7 +230,7 @@ def _environment(environment: Environment | None) -> Json:
     }
     if environment.gpus:
         known["gpus"] = [_known(gpu) for gpu in environment.gpus]
-    return _explain(known, NO_THREADS)
+    return explained(known, NO_THREADS)
 
 
 def _known(struct: msgspec.Struct) -> Json:
@@ -259,12 +241,6 @@ def _account(rows_of: Account) -> list[Json]:
     """What a row does not have, such as a line, is left out of its entry."""
     rows = [row_fields(rows_of, row) for row in rows_of.rows]
     return [{key: value for key, value in row.items() if value is not None} for row in rows]
-
-
-def _loop(profile: Profile, segment: int) -> Json:
-    """The loop without its first step: what is between steps included."""
-    why = why_no_examples(step_times(profile, segment))
-    return _explain(asdict(loop_pace(profile, segment)), why)
 
 
 def _steps(steps: StepTimes) -> Json:
@@ -284,24 +260,8 @@ def _steps(steps: StepTimes) -> Json:
         "count": steps.count,
         "warm_up": steps.num_warm_up,
         "timed": int(steps.timed.sum()),
-        "wall_ms": _explain(wall, why) | synced,
-        **_explain(rest, why_no_examples(steps)),
-    }
-
-
-def _replicas(breakdown: StepBreakdown) -> list[Json]:
-    return [_replica(replica, breakdown) for replica in breakdown.replicas]
-
-
-def _replica(replica: ReplicaBreakdown, breakdown: StepBreakdown) -> Json:
-    known: Json = {f"{name}_ms": replica.phase_ms(name) for name in ("wall", *CATEGORIES)}
-    known["source"] = replica.source
-    return {
-        "replica": replica.replica,
-        "worker": replica.worker,
-        "device": replica.device,
-        "num_steps": replica.num_steps,
-        **_explain(known, breakdown.reason or "not recorded for this replica"),
+        "wall_ms": explained(wall, why) | synced,
+        **explained(rest, why_no_examples(steps)),
     }
 
 
@@ -315,7 +275,7 @@ def _tpu_check(profile: Profile, segment: SegmentOpened) -> Json:
         "lookup_ms": check.lookup_ms,
         "lowering_ms": check.lowering_ms,
     }
-    return _explain({"tpu_check": None if check.reason else known}, check.reason)
+    return explained({"tpu_check": None if check.reason else known}, check.reason)
 
 
 def _core(core: Core) -> Json:
@@ -327,30 +287,14 @@ def _core(core: Core) -> Json:
         "worker": core.worker,
         "device": core.device,
         "num_steps": core.split.num_steps if core.split else 0,
-        **_explain(phases, NO_CORE_STEP),
+        **explained(phases, NO_CORE_STEP),
     }
 
 
 def _collective(use: CollectiveUse) -> Json:
     known = asdict(use)
     busbw = {"busbw_gbps": known.pop("busbw_gbps")}
-    return {**_explain(known, UNKNOWN_USE), **_explain(busbw, use.why_no_busbw)}
-
-
-def _busbw(measured: Communication) -> Json:
-    main = measured.main
-    known = {
-        "main_collective": main.op if main else None,
-        "busbw_gbps": main.busbw_gbps if main else None,
-    }
-    return _explain(known, measured.why_no_busbw)
-
-
-def _bytes_per_step(measured: Communication) -> Json:
-    return {
-        **_explain({"collective": measured.collective_bytes}, measured.reason or NO_WINDOW),
-        **_explain({"transfer": measured.transfer_bytes}, measured.why_no_transfers or NO_WINDOW),
-    }
+    return {**explained(known, UNKNOWN_USE), **explained(busbw, use.why_no_busbw)}
 
 
 def _links(traffic: Links) -> Json:
@@ -359,13 +303,13 @@ def _links(traffic: Links) -> Json:
     The entry is null, with its reason, if there is no link, as in a run of one process.
     """
     if not traffic.links:
-        return _explain({"links": None}, traffic.reason)
+        return explained({"links": None}, traffic.reason)
     document: Json = {
         "processes": {str(number): name for number, name in traffic.names.items()},
         "steps": traffic.num_steps,
         "pairs": [_link(link, traffic) for link in traffic.links],
-        **_explain({"derived_from": traffic.derived_from}, NO_SIZES),
-        **_explain({"overhead": traffic.overhead}, "no link has a measured and a derived size"),
+        **explained({"derived_from": traffic.derived_from}, NO_SIZES),
+        **explained({"overhead": traffic.overhead}, "no link has a measured and a derived size"),
         "interfaces": [
             {**asdict(use), "header_bytes": use.header_bytes, "overhead": use.overhead}
             for use in traffic.interfaces
@@ -381,9 +325,11 @@ def _link(link: Link, traffic: Links) -> Json:
     return {
         "from": link.from_worker,
         "to": link.to_worker,
-        **_explain(measured, traffic.reason or "neither end counted this link"),
-        **_explain({"retransmitted_bytes": link.retransmitted_bytes}, "only counted by the sender"),
-        **_explain(derived, no_need),
+        **explained(measured, traffic.reason or "neither end counted this link"),
+        **explained(
+            {"retransmitted_bytes": link.retransmitted_bytes}, "only counted by the sender"
+        ),
+        **explained(derived, no_need),
     }
 
 
@@ -392,7 +338,7 @@ def _epoch_ends(ends: EpochEnds) -> Json:
     reason = "no end of an epoch of Keras's fit, followed by a step, was recorded"
     return {
         "count": ends.count,
-        **_explain(
+        **explained(
             {
                 "total_ms": ends.total_ms if ends.count else None,
                 "median_ms": ends.median_ms,
@@ -400,7 +346,7 @@ def _epoch_ends(ends: EpochEnds) -> Json:
             },
             reason,
         ),
-        **_explain(
+        **explained(
             {"callbacks_ms": ends.callbacks_ms},
             "the recorder is one of the callbacks, and does not see the others"
             if ends.count
@@ -413,24 +359,8 @@ def _placement(placed: Placement) -> Json:
     ops = {item.device: item.num_ops for item in placed.devices if item.num_ops}
     variables = {item.device: item.num_variables for item in placed.devices if item.num_variables}
     if placed.reason:
-        return _explain({"ops": None, "variables": None}, placed.reason)
+        return explained({"ops": None, "variables": None}, placed.reason)
     return {"ops": ops, "variables": variables}
-
-
-def _straggler(waits: Stragglers) -> Json:
-    worst = waits.straggler
-    latest = waits.latest
-    document: Json = {
-        "straggler": asdict(worst) if worst else None,
-        "late": [asdict(item) for item in waits.late],
-        **_explain({"lateness": asdict(latest) if latest else None}, waits.why_no_what_if),
-        "what_if": _explain(
-            {"slowdown": waits.slowdown, "replay_error": waits.replay_error}, waits.why_no_what_if
-        ),
-    }
-    if worst is None:
-        document["straggler_reason"] = waits.reason or "no replica stands out"
-    return document
 
 
 def _clock(clock: ClockAnswer) -> Json:
@@ -439,13 +369,7 @@ def _clock(clock: ClockAnswer) -> Json:
     known = {"check": check and asdict(check)}
     needed = "needs a known clock and steps shared with the reference worker"
     is_one = "it uses the reference's clock"
-    return {**_explain(document, reason or is_one), **_explain(known, needed)}
-
-
-def _loss(steps: StepTimes) -> Json:
-    return _explain(
-        {"first": steps.first_loss, "last": steps.last_loss}, why_no_loss(steps.unknown)
-    )
+    return {**explained(document, reason or is_one), **explained(known, needed)}
 
 
 def _capture(facts: Facts) -> Json:
@@ -453,8 +377,8 @@ def _capture(facts: Facts) -> Json:
     return {
         "windows": cost.num_windows,
         "steps": cost.num_steps,
-        **_explain({"overhead_ratio": cost.overhead_ratio}, cost.reason),
-        **_explain(
+        **explained({"overhead_ratio": cost.overhead_ratio}, cost.reason),
+        **explained(
             {"unlike_others": unlike_others(facts.breakdown, facts.steps.median_ms)},
             "captured steps took about as long as the others, or there are no others",
         ),
@@ -473,10 +397,10 @@ def _finding(item: Finding) -> Json:
     change = asdict(item.change) | {"difference": item.change.difference} if item.change else None
     return {
         **document,
-        **_explain({"cost": asdict(item.cost) if item.cost else None}, NO_COST),
-        **_explain({"gain": gain}, item.why_no_gain or NO_GAIN),
-        **_explain({"change": change}, NO_CHANGE),
-        **_explain({"caused_by": item.caused_by}, NO_OTHER_CAUSE),
+        **explained({"cost": asdict(item.cost) if item.cost else None}, NO_COST),
+        **explained({"gain": gain}, item.why_no_gain or NO_GAIN),
+        **explained({"change": change}, NO_CHANGE),
+        **explained({"caused_by": item.caused_by}, NO_OTHER_CAUSE),
         "share": item.cost.share if item.cost else None,
         "cost_text": cost_text(item.cost),
     }
@@ -493,13 +417,3 @@ def _notes(profile: Profile, placed: Sequence[int]) -> list[Json]:
     traced = filter(None, (first_trace_note(profile, segment) for segment in placed))
     own += [{"level": "info", "message": note} for note in traced]
     return own + [{"level": "warning", "message": note} for note in profile.notes]
-
-
-def _explain(values: Json, reason: str | None) -> Json:
-    """Return `values` with an entry `NAME_reason` added for each NAME whose value is None."""
-    document: Json = {}
-    for name, value in values.items():
-        document[name] = value
-        if value is None:
-            document[f"{name}_reason"] = reason or "not recorded"
-    return document

@@ -15,7 +15,7 @@ from tests.timeouts import MAX_WAIT_S
 
 LARGE = (
     "dateutil duckdb jinja2 keras numpy pandas plotly pyarrow pyarrow.dataset pydantic "
-    "rich rich._emoji_codes streamlit tensorflow yaml"
+    "rich rich._emoji_codes streamlit tensorflow yaml strategy_profiles.analysis.advice.registry"
 )
 IMPORTED = {
     "change": "numpy pyarrow pydantic yaml",
@@ -35,8 +35,8 @@ IMPORTED = {
 
 
 RUNNING = {
-    "summary a": "numpy pyarrow rich",
-    "summary a --json": "numpy pyarrow",
+    "summary a": "numpy pyarrow rich strategy_profiles.analysis.advice.registry",
+    "summary a --json": "numpy pyarrow strategy_profiles.analysis.advice.registry",
     "compare a b": "numpy pyarrow rich",
 }
 """Those that a command has imported when it has run."""

@@ -32,8 +32,8 @@ from strategy_profiles.analysis.compare.partner import COMPLETE
 from strategy_profiles.analysis.compare.run_spread import RunSpread, known_spread
 from strategy_profiles.analysis.compare.run_time import MIN_STEPS, time_of_segment
 from strategy_profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad, machine_load, takers
+from strategy_profiles.analysis.segment_numbers import segment_numbers
 from strategy_profiles.analysis.steps import StepTimes, step_times
-from strategy_profiles.analysis.summary import segment_numbers, summarize_segment
 from strategy_profiles.analysis.xla import compiled_on_one_side, num_compiled
 from strategy_profiles.errors import AnalysisError
 from strategy_profiles.reporting import units
@@ -259,8 +259,11 @@ def program_name(workload: str) -> str:
 
 def _compared_run(run: Profile, side: str, segment: int | None, *, is_whole: bool) -> ComparedRun:
     opened, timed = _timed(run, side, segment)
-    read: Callable[[Profile, SegmentOpened], dict[str, Any]]
-    read = summarize_segment if is_whole else segment_numbers
+    read: Callable[[Profile, SegmentOpened], dict[str, Any]] = segment_numbers
+    if is_whole:
+        from strategy_profiles.analysis.summary import summarize_segment  # and all rules of advice
+
+        read = summarize_segment
     workload = (run.spec or {}).get("workload")
     return ComparedRun(
         name=run.name,

@@ -25,7 +25,7 @@ NEEDED = {"sweep": {"runs": "NEW"}}
 PROBES = "strategy_sweep.verb.probe"
 """What asks for the devices of the machine."""
 NEEDS = {"sweep": "tensorflow"}
-IMPORTED = {"sweep": "numpy pyarrow pydantic rich yaml"}
+IMPORTED = {"sweep": "numpy pyarrow pydantic rich yaml strategy_profiles.analysis.advice.registry"}
 NEW = {"sweep": "New sweep"}
 QUERIES = {"/sweep": NEW}
 PAGES = {"no run": [("sweep", {"sweep": "sweep-1"})], "a run": [("sweep", NEW)]}

@@ -21,7 +21,8 @@ IMPORTED = {
     "change": "numpy pyarrow pydantic yaml",
     "compare": "numpy pyarrow",
     "devices": "pydantic rich yaml",
-    "export": "jinja2 numpy pyarrow strategy_profiles.analysis.advice.registry",  # the names of the formats are options
+    # the names of the formats are options
+    "export": "jinja2 numpy pyarrow strategy_profiles.analysis.advice.registry",
     "import": "",
     "recover": "",
     "run": "numpy pyarrow pydantic rich yaml",

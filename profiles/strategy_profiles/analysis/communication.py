@@ -75,6 +75,8 @@ class CollectiveUse(Struct, frozen=True):
     layers: tuple[str, ...] = ()
     """Layers that make such calls in their own scope, the most frequent first. Calls that reduce
     gradients are in none."""
+    known_bytes_per_call: float | None = None
+    """Mean size of the calls whose size is known; None if those of most calls are not."""
 
     @property
     def bytes_per_call(self) -> float | None:
@@ -269,11 +271,13 @@ def _one_use(
     algbw, busbw = bandwidth(*_moved(timed), op, size)
     sources = {source for source in rows["source"].unique().to_pylist() if source}
     wait_ms, transfer_ms = _mean_wait_and_transfer(timed, num_timed)
+    is_known = np.isfinite(sizes)
+    known = float(weights[is_known].sum())
     return CollectiveUse(
         op=op,
         group_size=size if size > 0 else None,
         per_step=float(weights.sum()) / num_steps,
-        bytes=float(weights @ sizes) / num_steps if np.isfinite(sizes).all() else None,
+        bytes=float(weights @ sizes) / num_steps if is_known.all() else None,
         wait_ms=wait_ms,
         transfer_ms=transfer_ms,
         call_wait_ms=mean(floats(timed, "wait_ms")),
@@ -282,6 +286,9 @@ def _one_use(
         busbw_gbps=busbw,
         source="/".join(sorted(sources)) or None,
         layers=_layers(rows),
+        known_bytes_per_call=float(weights[is_known] @ sizes[is_known]) / known
+        if known > weights.sum() / 2
+        else None,
     )
 
 

@@ -180,14 +180,15 @@ def _tier(item: Finding) -> int:
 
 
 def _rank(item: Finding) -> float:
-    """Share of the loop; half of it for what happens once, for the ops of layers that are trained,
-    and for a small batch: the program is there for these ops, and another batch trains another
-    model, while another finding of that size can be mended."""
+    """Share of the loop, or how many times the loop; half of it for what happens once, for the ops
+    of layers that are trained, and for a small batch: the program is there for these ops, and
+    another batch trains another model, while another finding of that size can be mended."""
     if item.cost is None or item.key in ASIDE:
         return -1.0
+    share: float = item.evidence.get("of_loop", item.cost.share)
     is_half = _is_once(item) or item.key == SMALL_BATCH
     is_half |= item.key == LEFT_OVER and bool(item.evidence.get("trains"))
-    return item.cost.share / 2 if is_half else item.cost.share
+    return share / 2 if is_half else share
 
 
 def _is_once(item: Finding) -> bool:

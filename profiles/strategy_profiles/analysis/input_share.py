@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
+from strategy_profiles.analysis.account.first_batches import long_waits
 from strategy_profiles.analysis.steps import step_times
 
 if TYPE_CHECKING:
@@ -48,10 +49,12 @@ class InputShare(Struct, frozen=True):
 
 
 def input_share(profile: Profile, segment: int) -> InputShare:
-    """The input's share of a segment's steps, those that trace left out."""
+    """The input's share of a segment's steps, those that trace left out, and those that wait for
+    the first batch of an epoch."""
     steps = step_times(profile, segment)
     waited, wall = steps.input_ms[steps.timed], steps.timed_ms
-    known = np.isfinite(waited) & np.isfinite(wall)
+    is_usual = ~long_waits(profile, segment)[steps.timed]
+    known = np.isfinite(waited) & np.isfinite(wall) & is_usual
     total = float(wall[known].sum())
     if total <= 0:
         reason = "no step of the segment recorded the time it waited for its batch"

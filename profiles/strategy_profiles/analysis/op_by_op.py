@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
+from strategy_profiles.analysis.account.step_function import StepFunction, step_function
 from strategy_profiles.analysis.steps import step_times, typical_steps
 from strategy_profiles.tables.columns import floats, ints, of_segment, texts
 
@@ -34,6 +35,8 @@ class OpByOp(Struct, frozen=True):
     """Mean length of these steps."""
     place: str | None
     """The line that calls most of it, as `file:line`."""
+    function: StepFunction | None = None
+    """The function of the program that does the step."""
 
 
 def op_by_op(profile: Profile, segment: int) -> OpByOp | None:
@@ -62,6 +65,7 @@ def op_by_op(profile: Profile, segment: int) -> OpByOp | None:
         held_ms=float(np.nansum(held)) / len(numbers),
         wall_ms=float(steps.wall_ms[np.isin(steps.step, numbers)].mean()),
         place=max(by_place, key=lambda name: by_place[name]) or None,
+        function=step_function(profile, segment),
     )
 
 

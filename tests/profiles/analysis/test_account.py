@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +156,11 @@ def test_what_cannot_be_helped_or_is_short_before_training_is_no_finding(
     assert "before-training" not in [each.key for each in all_findings]
 
 
-def _starting_earlier(folder: Path, *, import_ms: float, call: str, times: int) -> Path:
+def _starting_earlier(
+    folder: Path, *, import_ms: float, call: str, times: int, gaps: Sequence[Any] = ()
+) -> Path:
     """A run whose process began before the first sample; the 2 s of `build()` are so many."""
-    run = write_run(folder, replicas=2, steps=STEPS, windows=1, gaps=[])
+    run = write_run(folder, replicas=2, steps=STEPS, windows=1, gaps=list(gaps))
     (sampled,) = read_records(stacks := run / "worker-0-0/stacks.jsonl")
     is_building = [which == 1 for which in sampled["place"]]
     longer_us = [
@@ -324,6 +327,48 @@ def test_a_wait_for_the_first_batch_of_epochs_has_the_line_that_shuffles(
     assert "shuffle() fills its buffer again at train.py:7 (`data = data.shuffle(900)`)" in (
         finding.sentence
     )
+
+
+@pytest.mark.parametrize(
+    ("waits_after", "is_start"), [(EPOCHS[:-1], True), ([7, 29, 50, 71], False)]
+)
+def test_a_wait_after_a_new_iterator_is_the_start_of_an_epoch_and_another_is_not(
+    tmp_path: Path, waits_after: list[int], is_start: bool
+) -> None:
+    """In a loop of the program's own, in which no epoch is recorded."""
+    other = [(step, 1000.0, OWN) for step in waits_after if step not in EPOCHS]
+    gaps = sorted([*_after_epochs(1000.0, ITERATOR), *other], key=lambda gap: gap[0])
+    run = write_run(tmp_path / "run", replicas=1, steps=STEPS, windows=1, gaps=gaps)
+    events = run / "worker-0-0/events.jsonl"
+    records = read_records(events)
+    for record in records:
+        if record["kind"] == "step":
+            waited_ms = 900.0 if record["step"] - 1 in waits_after else 0.0
+            record["start_ns"] -= int(waited_ms * 1e6)
+            record["wall_ms"] += waited_ms
+            record["input_ms"] = 0.2 + waited_ms
+    write_records(events, records)
+    profile = strategy_profiles.load(run)
+    time_account = _account(profile)
+    row = time_account.row("loop/steps/first-batch")
+    assert (row is not None) == is_start
+    keys = [item.key for item in findings(gather_facts(profile, profile.segments[0]))]
+    assert keys[0] == "epoch-start"
+    assert ("input-bound" in keys) != is_start
+    steps_ms = sum(each.total_ms for each in time_account.children("loop/steps"))
+    assert steps_ms == pytest.approx(time_account.row("loop/steps").total_ms)
+
+
+def test_what_comes_before_training_is_compared_with_the_loop_by_its_time(tmp_path: Path) -> None:
+    """Half of a short loop is less than a part of a long program before it."""
+    gaps = _after_epochs(900.0, OWN)
+    run = _starting_earlier(
+        tmp_path / "run", import_ms=20_000.0, call="decode_jpeg", times=20, gaps=gaps
+    )
+    profile = strategy_profiles.load(run)
+    first, second, *_ = findings(gather_facts(profile, profile.segments[0]))
+    assert [first.key, second.key] == ["before-training", "between-steps"]
+    assert second.cost.share > first.cost.share / 2
 
 
 def test_a_line_of_fit_that_names_its_validation_data_is_no_validation(tmp_path: Path) -> None:

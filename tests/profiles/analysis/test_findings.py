@@ -99,6 +99,30 @@ def test_a_loss_that_a_program_did_not_record_is_not_called_lost(tmp_path: Path)
     assert "loss-lost" not in keys
 
 
+@pytest.mark.parametrize(("num_known", "is_found"), [(15, True), (5, False)])
+def test_small_collectives_are_known_by_the_sizes_of_most_of_them(
+    num_known: int, is_found: bool, tmp_path: Path
+) -> None:
+    """The sizes of tensors whose shape is known at run time alone are missing."""
+    sizes = (1000,) * 20
+    run = write_run(tmp_path / "run", replicas=2, steps=300, collective_bytes=sizes)
+    for path in run.glob("worker-*/window-*/collectives.parquet"):
+        table = pq.read_table(path)
+        size = [
+            bytes_of if number % len(sizes) < num_known else None
+            for number, bytes_of in enumerate(table["bytes"].to_pylist())
+        ]
+        at = table.schema.get_field_index("bytes")
+        pq.write_table(table.set_column(at, table.schema.field(at), [size]), path)
+    profile = strategy_profiles.load(run)
+    by_key = {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
+    assert ("many-small-collectives" in by_key) == is_found
+    if is_found:
+        assert "20 all-reduce calls a step move 1.00 kB each" in (
+            by_key["many-small-collectives"].sentence
+        )
+
+
 def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
     small = {"replicas": 2, "steps": 300, "collective_bytes": (1000,) * 20}
     ring = findings_of_run(tmp_path / "ring", **small)["many-small-collectives"]

@@ -26,7 +26,7 @@ from strategy_profiles.analysis.account.set_clock import (
     steps_by_first_clock,
 )
 from strategy_profiles.analysis.steps import StepTimes, step_times
-from strategy_profiles.run.event_parts import Loop, StackPlace
+from strategy_profiles.run.event_parts import Loop, StackFrame, StackPlace
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.columns import Bools, Ints
 
@@ -199,6 +199,11 @@ def _calls(used: Sequence[StackPlace]) -> list[list[Line]]:
 
 def _lines(place: StackPlace) -> list[Line]:
     return [(frame.file, frame.line) for frame in place.frames]
+
+
+def is_in_loop(stacks: Stacks, frame: StackFrame) -> bool:
+    """Whether a line is in a recorded `for` or `while` statement of the program."""
+    return any(_is_in((frame.file, frame.line), loop) for loop in stacks.loops)
 
 
 def _is_in(line: Line, loop: Loop) -> bool:

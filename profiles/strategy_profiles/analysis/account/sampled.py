@@ -90,6 +90,12 @@ def rows_of(parent: str, parts: Sequence[Part], regions: Regions, where: Where) 
         yield from lines
 
 
+def kinds_between(places: Sequence[StackPlace]) -> list[str]:
+    """The kind of row of each place, between steps."""
+    starts = _starting_lines(places)
+    return [_kind(place, starts, "between")[0] for place in places]
+
+
 def _kind(place: StackPlace, starts: set[tuple[str, int]], where: Where) -> tuple[str, str]:
     """Kind of row, and the name that tells it from others of the kind."""
     if place.doing == "tracing" and place.within in _CALL_FUNCTIONS:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from strategy_profiles.analysis.account.first_batches import first_batches
+from strategy_profiles.analysis.account.first_batches import first_batches, long_waits
 from strategy_profiles.analysis.account.op_time import op_times
 from strategy_profiles.analysis.account.regions import Part, Regions, split
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.account.sampled import SMALLEST, rows_of, whole_row
 from strategy_profiles.analysis.breakdown import step_breakdown
 from strategy_profiles.analysis.causes import held_up
-from strategy_profiles.analysis.steps import StepTimes, step_times
+from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.run.event_parts import StackPlace
 from strategy_profiles.tables.schema import CATEGORIES
 
@@ -48,7 +48,7 @@ def step_rows(profile: Profile, segment: SegmentOpened, regions: Regions) -> Ite
     breakdown = step_breakdown(profile, segment)
     phases = {name: breakdown.mean_ms(name) or 0.0 for name in CATEGORIES}
     if sum(phases.values()):
-        lengths = _scaled(phases, step_times(profile, segment.segment), left_ms)
+        lengths = _scaled(phases, _usual_waits_ms(profile, segment.segment), left_ms)
         for name, length in lengths.items():
             if length > 0:
                 yield Row(f"loop/steps/{name}", name, length, "derived")
@@ -105,12 +105,17 @@ def _launches(
         yield Row("loop/steps/idle/launch", "launch", share * idle_ms, "derived")
 
 
-def _scaled(phases: dict[str, float], steps: StepTimes, left_ms: float) -> dict[str, float]:
-    """Scale the phases to all steps. The wait for batches is measured in each, if it is at all."""
-    later = steps.input_ms[steps.num_warm_up :]
-    fixed: dict[str, float] = {}
-    if len(later) and np.isfinite(later).all():
-        fixed = {"input": min(float(later.sum()), left_ms)}
+def _usual_waits_ms(profile: Profile, segment: int) -> float | None:
+    """The wait for batches of all later steps, without first batches; None if it is not measured
+    in each."""
+    steps = step_times(profile, segment)
+    later = np.where(long_waits(profile, segment), 0.0, steps.input_ms)[steps.num_warm_up :]
+    return float(later.sum()) if len(later) and np.isfinite(later).all() else None
+
+
+def _scaled(phases: dict[str, float], waits_ms: float | None, left_ms: float) -> dict[str, float]:
+    """Scale the phases to all steps, except for the wait for batches, if that was measured."""
+    fixed = {} if waits_ms is None else {"input": min(waits_ms, left_ms)}
     scaled = {name: ms for name, ms in phases.items() if name not in fixed}
     whole, to_scale_ms = sum(scaled.values()), left_ms - sum(fixed.values())
     return {name: ms * to_scale_ms / whole for name, ms in scaled.items() if whole} | fixed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -24,6 +25,27 @@ FEWEST_OF_LARGE, LARGE = 3, 0.2
 
 SEEN_EACH_TIME_MS = 250.0
 """Two mean intervals of the sampler: what is shorter happens more often than it is seen."""
+
+_BY_TEXT = {
+    # Of context managers without a call, only locks wait in C.
+    r"with [\w.\[\]]{1,80}:|(?:.{1,80}\.)?acquire\(.{0,80}": (
+        "The line waits for a lock that another thread of the program holds: hold the lock only "
+        "for what the threads share, or train in one thread."
+    ),
+    r"(?:[\w, .\[\]]{1,80} = |return )?(?:np|numpy)\."
+    r"(?:array|asarray|stack|vstack|hstack|concatenate|append)\(.{0,200}": (
+        "The line makes a whole array each time, of a list or of other arrays: collect the parts "
+        "in a list and make the array once, or keep one array and change only the rows of it that "
+        "are new."
+    ),
+}
+"""What to do about a line, by what all of it is like."""
+
+
+def advice_by_text(text: str) -> str | None:
+    """What to do about a line of the program; None if its text does not tell."""
+    of_line = (advice for line, advice in _BY_TEXT.items() if re.fullmatch(line, text.strip()))
+    return next(of_line, None)
 
 
 def large_rows(facts: Facts, kind: str, parent: str = "loop/between") -> list[Row]:

@@ -3,7 +3,8 @@
 ## What it does
 
 Samples of a captured step say when TensorFlow makes tensors of what the program passes to a
-`tf.function`: 10 % of a typical captured step or more, while no replica runs an op.
+`tf.function`: 10 % of a typical captured step or more, while no replica runs an op. Also takes the
+time of a line between steps that calls `tf.constant` or `tf.convert_to_tensor`.
 
 ## Why is this slow
 
@@ -21,16 +22,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 
 KEY = "argument-copy"
-ROWS = ("loop/steps/idle",)
+ROWS = ("loop/steps/idle", "loop/between/own-lines")
+_MAKE_TENSORS = ("constant", "convert_to_tensor", "convert_to_tensor_v2_with_dispatch")
+_ADVICE = (
+    "Make the tensor once, before the loop (tf.constant, or a tf.Variable(trainable=False) in "
+    "strategy.scope()), or let a tf.data.Dataset make the batches, and pass only these to the step."
+)
 NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
 
+def makes_tensor(line: Row) -> bool:
+    """Whether a line of the program makes a tensor, which copies an array or a list."""
+    return line.call in _MAKE_TENSORS
+
+
 def find(facts: Facts) -> Iterator[Finding]:
+    for row in large_rows(facts, "own-lines"):
+        line = main_line(facts, row)
+        if makes_tensor(line):
+            yield finding(
+                facts,
+                KEY,
+                "Between steps the program makes a tensor, which copies what it is made of: "
+                f"{how_long(facts, row)}{at_line(facts, row)}.",
+                _ADVICE,
+                cost_of(facts, row),
+                place=line.place,
+            )
     wall, held_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("argument")
     if not wall or captures_are_unlike(facts) or held_ms / wall < HELD_SHARE:
         return
@@ -41,9 +66,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"The call of the step at {place} makes tensors of arrays that the program passes to it: "
         f"{of_a_step(facts, held_ms, wall)}.{which}",
-        "Make the tensor once, before the loop (tf.constant, or a tf.Variable(trainable=False) in "
-        "strategy.scope()), or let a tf.data.Dataset make the batches, and pass only these to the "
-        "step.",
+        _ADVICE,
         per_step(facts, held_ms, wall),
         place=place,
         bytes=largest.bytes if largest else None,

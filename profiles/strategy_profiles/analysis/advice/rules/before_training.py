@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.advice.rows import advice_by_text
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.longest_before import LongestBefore
 from strategy_profiles.reporting import units
@@ -56,12 +57,19 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{units.seconds(longest.ms / 1e3)}{_most_of_it(longest)}: "
         f"{units.share(cost.share)} of the program. The loop itself takes "
         f"{units.seconds((facts.account.loop_ms or 0.0) / 1e3)}.",
-        _ADVICE_ON_ADAPT if _ADAPTS in longest.call else _ADVICE,
+        _advice(longest),
         cost,
         place=longest.line.place,
         once_ms=longest.ms,
+        of_loop=longest.ms / (facts.account.loop_ms or longest.ms),
         once_share=_share_without_imports(facts, longest.ms),
     )
+
+
+def _advice(longest: LongestBefore) -> str:
+    if _ADAPTS in longest.call:
+        return _ADVICE_ON_ADAPT
+    return advice_by_text((longest.inner or longest.line).text or "") or _ADVICE
 
 
 def _named(line: StackFrame) -> str:

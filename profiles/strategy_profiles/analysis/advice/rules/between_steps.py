@@ -26,13 +26,14 @@ from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import (
+    advice_by_text,
     at_line,
     cost_of,
     how_long,
     large_rows,
     main_line,
 )
-from strategy_profiles.analysis.advice.rules import growing_steps
+from strategy_profiles.analysis.advice.rules import argument_copy, growing_steps
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.growth import growth
 from strategy_profiles.reporting import units
@@ -51,19 +52,6 @@ _WAITS = (
     *("ApplyResult.get", "IMapIterator.next", "_ConnectionBase.recv"),
 )
 _OVER_A_TENSOR = "_TensorIterator."
-_OF_LINES_IN_C = {
-    # Of context managers without a call, only locks wait in C.
-    r"with [\w.\[\]]{1,80}:|(?:.{1,80}\.)?acquire\(.{0,80}": (
-        "The line waits for a lock that another thread of the program holds: hold the lock only "
-        "for what the threads share, or train in one thread."
-    ),
-    r"(?:[\w, .\[\]]{1,80} = |return )?(?:np|numpy)\."
-    r"(?:array|asarray|stack|vstack|hstack|concatenate|append)\(.{0,200}": (
-        "The line makes a whole array in each step, of a list or of other arrays: keep one array, "
-        "and change only the rows of it that are new."
-    ),
-}
-"""What to do about a line that calls no Python function, by what the whole line is like."""
 _SUBJECT = {
     "own-lines": "Between steps the program's own code",
     "function": "Between steps a tf.function that is not the step",
@@ -77,6 +65,8 @@ def find(facts: Facts) -> Iterator[Finding]:
             continue  # so short that no sample fell into it
         for row in large_rows(facts, kind):
             line, grown = main_line(facts, row), growth(facts.between.gaps_ms)
+            if argument_copy.makes_tensor(line):
+                continue  # `argument-copy` reports it
             adds = grown or (_adds(line) and any(growing_steps.find(facts)))
             yield finding(
                 facts,
@@ -108,8 +98,7 @@ def _advice(line: Row) -> str:
             "tf.data."
         )
     text = (line.text or "").strip()
-    of_line = (advice for line, advice in _OF_LINES_IN_C.items() if re.fullmatch(line, text))
-    if not line.call and (advice := next(of_line, None)):
+    if advice := advice_by_text(text):
         return advice
     called = line.call or _called(text)
     if called:

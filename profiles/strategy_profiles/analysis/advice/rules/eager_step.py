@@ -35,17 +35,20 @@ def find(facts: Facts) -> Iterator[Finding]:
     if calls is None or not calls.wall_ms or calls.held_ms / calls.wall_ms < CALLS_SHARE:
         return
     at = f", most of them at {calls.place}" if calls.place else ""
-    share = calls.held_ms / calls.wall_ms
+    share, function = calls.held_ms / calls.wall_ms, calls.function
+    put = "Put the whole step, strategy.run included, into a tf.function"
+    if function is not None:
+        at = f", in `{function.name}` ({function.place})"
+        put = f"Put @tf.function on `{function.name}`, which is the whole step"
     yield finding(
         facts,
         KEY,
         f"The step runs op by op, not as a graph: of a captured step of "
         f"{units.milliseconds(calls.wall_ms)}, {units.milliseconds(calls.held_ms)} "
         f"({units.share(share)}) pass in calls into TensorFlow{at}.",
-        "Put the whole step, strategy.run included, into a tf.function; in Keras, do not compile "
-        "with run_eagerly=True.",
+        f"{put}; in Keras, do not compile with run_eagerly=True.",
         per_step(facts, calls.held_ms, calls.wall_ms),
-        place=calls.place,
+        place=function.place if function else calls.place,
         held_ms=calls.held_ms,
         num_ops=calls.num_ops,
     )

@@ -3,8 +3,9 @@
 ## What it does
 
 Looks for a kind of collective with 8 or more calls a step that move at most 1 MB each; of several
-kinds, the most frequent. The cost includes the time in which TensorFlow's Python makes the keys of
-collectives while no replica runs an op.
+kinds, the most frequent. If the sizes of some calls are not known, those of most are enough. The
+cost includes the time in which TensorFlow's Python makes the keys of collectives while no replica
+runs an op.
 
 ## Why is this slow
 
@@ -87,13 +88,13 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        f"{use.per_step:.0f} {use.op} calls a step move {units.size(use.bytes_per_call)} each"
+        f"{use.per_step:.0f} {use.op} calls a step move {units.size(use.known_bytes_per_call)} each"
         f"{_of_layers(use.layers)}: replicas wait for each other and start a call as often, "
         f"which costs more than transferring the bytes.{of_keys}",
         _OF_LAYERS if use.layers else _advice(facts),
         cost,
         calls_per_step=use.per_step,
-        bytes_per_call=use.bytes_per_call,
+        bytes_per_call=use.known_bytes_per_call,
         keys_ms=keys_ms or None,
         layers=list(use.layers),
     )
@@ -118,7 +119,7 @@ def _most_frequent(facts: Facts) -> CollectiveUse | None:
 
 
 def _are_many_and_small(use: CollectiveUse) -> bool:
-    size = use.bytes_per_call
+    size = use.known_bytes_per_call
     return use.per_step >= MANY_CALLS and size is not None and size <= SMALL_CALL_BYTES
 
 

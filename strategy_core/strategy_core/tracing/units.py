@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -144,6 +145,7 @@ class Units:
 
 
 def _described(function: Any) -> tuple[str, str]:
+    function = inspect.unwrap(function)  # a method of an object is wrapped by TensorFlow
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     name = str(getattr(function, "__name__", None) or type(function).__name__)
     if code is None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from strategy_profiles.analysis.account.account import Account, account
 from strategy_profiles.analysis.account.first_batches import recorded_lines
 from strategy_profiles.analysis.account.op_time import OpTime, lines_of_ops, op_times
+from strategy_profiles.analysis.account.step_function import unrolled_loop
 from strategy_profiles.analysis.all_idle import all_idle_ms
 from strategy_profiles.analysis.between_steps import BetweenSteps, between_steps
 from strategy_profiles.analysis.breakdown import StepBreakdown, step_breakdown
@@ -175,6 +176,8 @@ class Facts(Struct, frozen=True):
     """The worker of a `ClusterCoordinator` that the others wait for; None if there is none."""
     read_longest_before: Callable[[], LongestBefore | None]
     """The call that takes longest before training begins; None if nothing was sampled there."""
+    read_unrolled_loop: Callable[[], str | None]
+    """Line of the loop that most of the first step's tracing is in; None if that is not known."""
     read_busy_threads: Callable[[], tuple[BusyThread, ...]]
     """Functions of the program that compute in other Python threads, the busiest first."""
     read_batch_line: Callable[[int], StackFrame | None]
@@ -305,6 +308,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         ),
         read_lone_worker=lambda: lone_worker(profile, number),
         read_longest_before=lambda: longest_before(profile, number),
+        read_unrolled_loop=lambda: unrolled_loop(profile, number),
         read_busy_threads=lambda: profile.once(
             ("busy-threads", number), lambda: busy_threads(profile, number)
         ),

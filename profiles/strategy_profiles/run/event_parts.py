@@ -174,6 +174,9 @@ class Loop(Struct, frozen=True):
     last: Count
     """Number of its last line."""
 
+    def has(self, file: str, line: int) -> bool:
+        return self.file == file and self.first <= line <= self.last
+
 
 class Threads(Struct, frozen=True):
     """The sizes of TensorFlow's thread pools as the program set them; 0: TensorFlow's choice, one

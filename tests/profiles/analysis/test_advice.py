@@ -344,6 +344,7 @@ def test_all_ops_of_an_optimizer_are_one_update(facts_with_illness: Any) -> None
     [
         ("Queue.get", "x, y = made.get()", "waits for another thread"),
         ("_TensorIterator.__next__", "for loss in losses:", "call .numpy() once"),
+        ("_slice_helper", "worst = max(errors[i] for i in rows)", "call .numpy() once"),
         (None, "with self.lock:", "waits for a lock"),
         (None, "turn.acquire()", "waits for a lock"),
         ("Model.save", "with self.saved() as file:", "The line calls Model.save"),
@@ -720,6 +721,21 @@ def test_a_dense_gradient_costs_what_else_is_computed_on_all_of_the_variable(
     assert compute_ms is not None
     assert found.cost.ms == pytest.approx(0.6 * compute_ms, rel=0.02)
     assert "What else is computed on all of the variable takes" in found.sentence
+    assert "tf.convert_to_tensor" in found.advice
+
+
+def test_a_gradient_that_the_optimizer_makes_dense_has_advice_on_optimizers(
+    facts_with_illness: Callable[[str], Facts],
+) -> None:
+    facts = facts_with_illness("communication-exposed")
+    ops = (OpTime("adam", "UnsortedSegmentSum", 0.1), OpTime("adam", "AssignSubVariableOp", 0.3))
+    name = "StatefulPartitionedCall/adam/UnsortedSegmentSum"
+    gradient = DenseGradient(name, DEVICE, 2_560_000.0, 1.0)
+    found = advice_by_key(replace(facts, ops=ops, placed=Placed(dense_gradients=(gradient,))))[
+        "dense-gradient"
+    ]
+    assert found.sentence.startswith("adam/UnsortedSegmentSum makes a sparse gradient dense")
+    assert "SGD without momentum" in found.advice
 
 
 def test_the_all_reduce_of_a_sparse_gradient_is_no_cost_of_the_dense_one(

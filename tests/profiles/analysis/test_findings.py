@@ -615,6 +615,13 @@ def test_idle_time_that_nothing_explains_is_called_unknown(tmp_path: Path) -> No
     assert "Timeline" in finding.advice
 
 
+def test_idle_time_beside_tracing_is_what_the_new_graph_needs(tmp_path: Path) -> None:
+    """Before a new graph runs for the first time, the runtime places and optimises it."""
+    traced = {**LINE, "kind": "tracing"}
+    found = findings_of_run(tmp_path / "run", **_idle_for((traced, 20.0)))
+    assert "idle" not in found
+
+
 def test_replicas_that_run_one_after_the_other_are_not_idle_all_at_once(tmp_path: Path) -> None:
     """Each is idle for 30 of 53 ms, but while 20 ms of the others' 30 pass, the next one runs."""
     options = {"replicas": 2, "steps": 300, "idle_ms": 30.0, "noise": 0.0}

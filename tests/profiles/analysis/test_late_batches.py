@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import strategy_profiles
+from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.efficiency import efficiency
 from strategy_profiles.analysis.findings import Facts, findings, gather_facts
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.event_parts import StackFrame, StackPlace
 from strategy_profiles.run.events import StacksSampled
 from tests.event_records import read_records, write_records
+from tests.replaced import replace as replaced
 from tests.synthetic import TWO_HOSTS, write_run
 from tests.synthetic.recipe import EPOCH_NS
 
@@ -149,6 +152,21 @@ def test_more_work_of_a_worker_whose_step_takes_the_batch_itself_may_be_its_inpu
     assert "Compare what they read and how they prepare it" in findings(facts)[0].advice
     other = facts.breakdown.replicas[2]
     assert (other.source, other.input_ms) == ("steps", None)
+
+
+def test_what_a_worker_does_between_steps_explains_that_its_cores_work_more(
+    tmp_path: Path,
+) -> None:
+    facts = facts_of(tmp_path, cores=(0.4, 1.0))
+    late = [replace(item, worker=1 - item.worker) for item in facts.stragglers.late]
+    took_ms = 2 * LATE_MS * facts.account.num_steps
+    row = Row("loop/between/function", "function", took_ms, "sampled", 50, 50, "train.py", 90)
+    account = replaced(facts.account, rows=(*facts.account.rows, row))
+    stragglers = replace(facts.stragglers, late=tuple(late))
+    facts = replaced(facts, account=account, stragglers=stragglers)
+    (found,) = [item for item in findings(facts) if item.key == "straggler"]
+    assert "It begins each step later" in found.advice
+    assert (found.cost, found.caused_by) == (None, "between-steps")
 
 
 def test_workers_that_use_about_the_same_processor_time_are_not_late(tmp_path: Path) -> None:

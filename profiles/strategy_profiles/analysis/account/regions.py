@@ -26,7 +26,7 @@ from strategy_profiles.analysis.account.set_clock import (
     steps_by_first_clock,
 )
 from strategy_profiles.analysis.steps import StepTimes, step_times
-from strategy_profiles.run.event_parts import Loop, StackFrame, StackPlace
+from strategy_profiles.run.event_parts import StackPlace
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.columns import Bools, Ints
 
@@ -170,10 +170,10 @@ def _belongs(stacks: Stacks, is_in_step: Bools) -> Bools:
     """
     used = [stacks.places[number] for number in set(stacks.place[is_in_step].tolist())]
     lines = {line for place in used for line in _lines(place)}
-    loops = [loop for loop in stacks.loops if any(_is_in(line, loop) for line in lines)]
+    loops = [loop for loop in stacks.loops if any(loop.has(*line) for line in lines)]
     if loops:
         inside = [
-            any(_is_in(line, loop) for line in _lines(place) for loop in loops)
+            any(loop.has(*line) for line in _lines(place) for loop in loops)
             for place in stacks.places
         ]
     else:
@@ -199,15 +199,6 @@ def _calls(used: Sequence[StackPlace]) -> list[list[Line]]:
 
 def _lines(place: StackPlace) -> list[Line]:
     return [(frame.file, frame.line) for frame in place.frames]
-
-
-def is_in_loop(stacks: Stacks, frame: StackFrame) -> bool:
-    """Whether a line is in a recorded `for` or `while` statement of the program."""
-    return any(_is_in((frame.file, frame.line), loop) for loop in stacks.loops)
-
-
-def _is_in(line: Line, loop: Loop) -> bool:
-    return loop.file == line[0] and loop.first <= line[1] <= loop.last
 
 
 def _extended(at_ns: Ints, belongs: Bools, edge_ns: int, *, forward: bool) -> int:

@@ -1,4 +1,4 @@
-"""Which function of the program does a step: the one that its loop calls."""
+"""Which function of the program does a step, and which loop is unrolled when it is traced."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import Struct
 
-from strategy_profiles.analysis.account.regions import is_in_loop, regions_of
+from strategy_profiles.analysis.account.regions import regions_of
+from strategy_profiles.run.event_parts import Loop, StackFrame
 from strategy_profiles.run.stacks import Stacks
+from strategy_profiles.tables.columns import Bools, Ints
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 MOST = 0.5
 """Share of the samples in steps that must be in the function."""
+FEWEST = 5
+"""Samples that must be in an unrolled loop."""
 
 
 class StepFunction(Struct, frozen=True):
@@ -35,7 +40,7 @@ def step_function(profile: Profile, segment: int) -> StepFunction | None:
     found: Counter[tuple[str, str, str]] = Counter()
     for number in numbers:
         frames = stacks.places[number].frames
-        at = next((i for i, each in enumerate(frames) if is_in_loop(stacks, each)), len(frames))
+        at = next((i for i, each in enumerate(frames) if _is_in_loop(stacks, each)), len(frames))
         if at + 1 < len(frames):
             found[frames[at + 1].file, frames[at + 1].function, frames[at].place] += 1
     if not found:
@@ -44,6 +49,42 @@ def step_function(profile: Profile, segment: int) -> StepFunction | None:
     if count < MOST * len(numbers):
         return None
     return StepFunction(name, _defined_at(stacks, file, name) or called_at)
+
+
+def _is_in_loop(stacks: Stacks, frame: StackFrame) -> bool:
+    return any(loop.has(frame.file, frame.line) for loop in stacks.loops)
+
+
+def unrolled_loop(profile: Profile, segment: int) -> str | None:
+    """`train.py:48`: the `for` or `while` statement that most of the tracing of the first step is
+    in, that around the steps aside; None if samples do not tell."""
+    regions = regions_of(profile, segment)
+    if regions is None:
+        return None
+    stacks = regions.stacks
+    around_steps = set(_loops(stacks, stacks.place[regions.is_step]).elements())
+    found = _loops(stacks, stacks.place[regions.is_first & _traces(stacks)])
+    loops = [loop for loop, count in found.most_common() if count >= FEWEST]
+    loop = next((each for each in loops if each not in around_steps), None)
+    return f"{loop.file.rpartition('/')[2]}:{loop.first}" if loop else None
+
+
+def _traces(stacks: Stacks) -> Bools:
+    is_traced = np.array([place.doing == "tracing" for place in stacks.places], bool)
+    found: Bools = is_traced[stacks.place] if stacks.count else np.zeros(0, bool)
+    return found
+
+
+def _loops(stacks: Stacks, places: Ints) -> Counter[Loop]:
+    """How many of these samples are in each loop, or in what it calls."""
+    counts = Counter[Loop]()
+    for number, count in Counter(places.tolist()).items():
+        frames = stacks.places[number].frames
+        lines = {(frame.file, frame.line) for frame in frames}
+        for loop in stacks.loops:
+            if any(loop.has(*line) for line in lines):
+                counts[loop] += count
+    return counts
 
 
 def _defined_at(stacks: Stacks, file: str, name: str) -> str | None:

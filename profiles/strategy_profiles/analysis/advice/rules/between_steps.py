@@ -51,7 +51,7 @@ _WAITS = (
     *("Queue.get", "Condition.wait", "Event.wait", "Future.result", "Thread.join"),
     *("ApplyResult.get", "IMapIterator.next", "_ConnectionBase.recv"),
 )
-_OVER_A_TENSOR = "_TensorIterator."
+_BY_ELEMENT = ("_TensorIterator.", "_slice_helper")
 _SUBJECT = {
     "own-lines": "Between steps the program's own code",
     "function": "Between steps a tf.function that is not the step",
@@ -86,10 +86,10 @@ def _adds(line: Row) -> bool:
 def _advice(line: Row) -> str:
     if line.kind == "function":
         return "Make it a part of the step or, if not each step needs it, call it every few steps."
-    if (line.call or "").startswith(_OVER_A_TENSOR):
+    if (line.call or "").startswith(_BY_ELEMENT):
         return (
-            "A loop over a tensor runs an op for each of its elements: call .numpy() once, and "
-            "loop over the array, or compute with all of it at once."
+            "Each element that Python takes of a tensor is an op: call .numpy() once, and take "
+            "elements of the array, or compute with all of it at once."
         )
     if line.call in _WAITS:
         return (

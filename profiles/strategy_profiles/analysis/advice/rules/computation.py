@@ -99,7 +99,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         for group, share in zip(groups, shares, strict=True)
     ]
     then = f"; then {'; '.join(named[1:])}" if named[1:] else ""
-    is_all = of_loop >= MOST_OF_LOOP and growth(facts.steps.wall_ms) is None
+    in_ops = of_loop * sum(map(_share, _groups(facts.ops)))  # without those that run Python
+    is_all = in_ops >= MOST_OF_LOOP and growth(facts.steps.wall_ms) is None and not facts.noted
     else_little = ", so little can be gained elsewhere" if is_all else ""
     is_update, op = _is_update(groups[0]), groups[0][0].op
     trains = is_update or _share([each for each in groups[0] if each.trains]) > shares[0] / 2

@@ -34,6 +34,17 @@ KEY = "dense-gradient"
 ROWS = ("loop/steps/compute", "loop/steps/transfer")
 _UPDATES = ("Assign", "Resource")
 """How the names of ops begin that write a variable."""
+_OF_A_CALL = "StatefulPartitionedCall/"
+_ADVICE = (
+    "Keep the gradient sparse (IndexedSlices): remove what converts it, such as "
+    "tf.convert_to_tensor, tf.add_n, or a penalty on the whole variable, whose gradient is dense "
+    "(compute it from the rows of the batch), and use an optimizer with sparse updates."
+)
+_ADVICE_ON_OPTIMIZER = (
+    "The optimizer makes it dense, and updates all rows. Of Keras's optimizers SGD without "
+    "momentum alone writes the rows of a batch and no others: use it, for this table at least, or "
+    "make the table smaller."
+)
 NO_GAIN = "A sparse gradient is reduced by other ops than the recorded ones."
 
 
@@ -60,11 +71,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        f"{largest.op} makes a sparse gradient dense: {units.size(largest.bytes)}, as large as "
-        f"the variable, however few rows a step uses.{''.join(takes)}",
-        "Keep the gradient sparse (IndexedSlices): remove what converts it, such as "
-        "tf.convert_to_tensor, tf.add_n, or a penalty on the whole variable, whose gradient is "
-        "dense (compute it from the rows of the batch), and use an optimizer with sparse updates.",
+        f"{largest.op.removeprefix(_OF_A_CALL)} makes a sparse gradient dense: "
+        f"{units.size(largest.bytes)}, as large as the variable, however few rows a step uses.{''.join(takes)}",
+        _ADVICE if update_ms is None or others_ms else _ADVICE_ON_OPTIMIZER,
         per_step(facts, sum(known.values()), wall) if known and wall else None,
         op=largest.op,
         ops=[largest.op],

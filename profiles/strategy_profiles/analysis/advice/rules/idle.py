@@ -26,6 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -57,6 +58,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     if captures_are_unlike(facts) or (wall < SAMPLED_MS and not facts.is_imported):
         return
+    if facts.held_up.held_ms("tracing") / wall >= HELD_SHARE:
+        return  # what a new graph needs before it runs is not recorded: `retracing` reports it
     known_ms = facts.held_up.held_ms(*OTHERS, *CALLS)
     between_ms = facts.held_up.held_ms("between-ops")
     known_ms += between_ms if facts.held_up.has_many_ops else 0.0  # `small-ops` tells it

@@ -70,7 +70,7 @@ _STAGES = {
     "Generator": (
         "the Python generator (from_generator, PyDataset)",
         (
-            "It makes one batch at a time under Python's GIL, so prefetch cannot speed it up. "
+            "It makes one element at a time under Python's GIL, so prefetch cannot speed it up. "
             "Do less in it, interleave several generators (workers of a PyDataset), or replace it "
             "with tf.data operations."
         ),

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice import few_threads
 from strategy_profiles.analysis.advice.late_because import (
     copies_behind,
@@ -69,7 +70,11 @@ NOTICEABLE_SLOWDOWN = 1.02
 
 
 BEGINS_LATE = "It begins each step later, by what its program does between two steps"
-_BETWEEN = {"own-lines": "between-steps", "predict": "prediction"}
+_BETWEEN = {
+    "own-lines": "between-steps",
+    "function": "between-steps",
+    "predict": "prediction",
+}
 """Key of the finding on a row between steps, where it has not the name of its kind."""
 
 
@@ -107,7 +112,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"{sentence}.{injected}",
         cause[1] if cause else _advice(facts, late, delays_ms),
-        None if cause and _begins_late(facts, worst) else cost_of_lateness(facts, worst),
+        None if cause and _begins_between(cause) else cost_of_lateness(facts, worst),
         replica=worst.replica,
         worker=worst.worker,
         late_ms=worst.late_ms,
@@ -155,14 +160,25 @@ def _finding_behind(facts: Facts, late: ReplicaLateness) -> tuple[str, str] | No
     if copied := copies_behind(facts, late):
         sentence = variable_off_device.copies_of(facts, copied, late.replica)
         return variable_off_device.KEY, f"{sentence}: see that finding."
-    if late.worker == 0 and _begins_late(facts, late):  # the account is of that worker
+    if late.worker == 0:  # the account is of that worker
         between = facts.account.children("loop/between")
         longest = max(between, key=lambda row: row.total_ms, default=None)
-        if longest is not None:
+        if longest is not None and (_begins_late(facts, late) or _explains(facts, longest, late)):
             return _BETWEEN.get(longest.kind, longest.kind), f"{BEGINS_LATE}: see that finding."
     if few_threads.few_threads(facts) and not works_longer(facts, late):
         return few_threads.KEY, "It waits for a thread to run its ops on: see that finding."
     return None
+
+
+def _begins_between(cause: tuple[str, str]) -> bool:
+    """Whether what the program does between steps makes it late, which has a cost of its own."""
+    return cause[1].startswith(BEGINS_LATE)
+
+
+def _explains(facts: Facts, between: Row, late: ReplicaLateness) -> bool:
+    """Whether what a worker does between steps makes it late, where its cores alone tell that."""
+    is_long = facts.account.ms_per_step(between) >= late.late_ms
+    return bool(facts.stragglers.cores) and is_long
 
 
 def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, float]) -> str:

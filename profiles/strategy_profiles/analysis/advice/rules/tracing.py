@@ -99,13 +99,14 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
         )
     if unrolled := _unrolled(facts):
         line, num_times = unrolled
-        place = Path(line).name
+        of_ops, loop = Path(line).name, facts.read_unrolled_loop()
+        which = f"the Python loop at {loop}" if loop else "a Python loop"
         return _Reason(
-            f": the graph has the ops of {place} {num_times:,} times, because TensorFlow unrolls a "
-            "Python loop, and traces and compiles each iteration.",
+            f": the graph has the ops of {of_ops} {num_times:,} times, because TensorFlow unrolls "
+            f"{which}, and traces and compiles each iteration.",
             "Loop with tf.range inside the tf.function (also tf.scan, tf.map_fn or a Keras RNN): "
             "its graph has one iteration. Record more steps to see what limits a usual one.",
-            {"comes_back": False, "can_be_mended": True, "place": place},
+            {"comes_back": False, "can_be_mended": True, "place": loop or of_ops},
         )
     return _Reason(
         ", because it includes what is done only once, such as tracing and compiling.",

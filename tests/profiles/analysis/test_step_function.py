@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 from strategy_profiles.analysis.account import step_function as module
-from strategy_profiles.analysis.account.step_function import step_function
+from strategy_profiles.analysis.account.step_function import (
+    FEWEST,
+    step_function,
+    unrolled_loop,
+)
 from strategy_profiles.run.event_parts import Loop, StackFrame, StackPlace
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.store import Profile
@@ -58,3 +62,22 @@ def test_the_function_that_the_loop_calls_does_the_step(
     monkeypatch.setattr(module, "regions_of", lambda *_: regions)
     found = step_function(cast(Profile, None), 0)
     assert (None if found is None else (found.name, found.place)) == expected
+
+
+@pytest.mark.parametrize(("num_inside", "expected"), [(FEWEST, "train.py:20"), (FEWEST - 1, None)])
+def test_the_loop_that_the_first_step_is_traced_in_is_not_that_around_the_steps(
+    num_inside: int, expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = StackPlace("function", "", "call", frames((9, "main")))
+    traced = StackPlace("tracing", "", "matmul", frames((9, "main"), (21, "call"), (34, "cell")))
+    numbers = [1] * num_inside + [0] * 50
+    stacks = SimpleNamespace(
+        places=[step, traced],
+        place=np.array(numbers),
+        count=len(numbers),
+        loops=[Loop(TRAIN, 8, 9), Loop(TRAIN, 20, 22)],
+    )
+    is_first = np.array(numbers) == 1
+    regions = SimpleNamespace(stacks=stacks, is_first=is_first, is_step=~is_first)
+    monkeypatch.setattr(module, "regions_of", lambda *_: regions)
+    assert unrolled_loop(cast(Profile, None), 0) == expected

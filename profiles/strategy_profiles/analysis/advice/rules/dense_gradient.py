@@ -72,7 +72,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         f"{largest.op.removeprefix(_OF_A_CALL)} makes a sparse gradient dense: "
-        f"{units.size(largest.bytes)}, as large as the variable, however few rows a step uses.{''.join(takes)}",
+        f"{units.size(largest.bytes)}, as large as the variable, however few rows a step uses."
+        + "".join(takes),
         _ADVICE if update_ms is None or others_ms else _ADVICE_ON_OPTIMIZER,
         per_step(facts, sum(known.values()), wall) if known and wall else None,
         op=largest.op,

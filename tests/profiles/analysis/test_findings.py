@@ -123,6 +123,12 @@ def test_small_collectives_are_known_by_the_sizes_of_most_of_them(
         )
 
 
+def test_communication_says_how_many_calls_move_how_much(tmp_path: Path) -> None:
+    options = {"transfer_ms": 30.0, "collective_bytes": (48_000_000, 2_000_000)}
+    found = findings_of_run(tmp_path / "run", replicas=2, steps=300, **options)
+    assert found["communication-exposed"].sentence.endswith("Its 2 all-reduce calls move 50.0 MB.")
+
+
 def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
     small = {"replicas": 2, "steps": 300, "collective_bytes": (1000,) * 20}
     ring = findings_of_run(tmp_path / "ring", **small)["many-small-collectives"]

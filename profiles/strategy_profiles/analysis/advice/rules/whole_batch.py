@@ -49,15 +49,17 @@ def find(facts: Facts) -> Iterator[Finding]:
             place=place,
         )
         return
+    batch = facts.only_line(".batch(")
+    made = f" The batch is made at {batch.place} (`{batch.text.strip()}`)." if batch else ""
     yield finding(
         facts,
         KEY,
         f"Each of {num_here} replicas trains on a whole global batch of its own: its losses are "
-        f"divided by their number at {own}, as if no other replica had any.",
+        f"divided by their number at {own}, as if no other replica had any.{made}",
         "Make batches of context.get_per_replica_batch_size(global_batch) in the function given to "
         "distribute_datasets_from_function, or of the global batch for "
         "experimental_distribute_dataset(), which divides it. If each replica is to have so many "
         "examples, divide by the number of all of them.",
         cost,
-        place=own,
+        place=batch.place if batch else own,
     )

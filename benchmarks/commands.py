@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -85,15 +86,21 @@ def _processor_s(command: list[str], folder: Path) -> float:
     """Processor time of the whole command; of a program the time until it begins."""
     environment = os.environ | {"PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    before, began = os.times(), time.time()
+    before, began = _used_s(), time.time()
     done = subprocess.run(
         command, cwd=folder, env=environment, check=False, capture_output=True, text=True
     )
-    after = os.times()
+    used = _used_s() - before
     for line in done.stdout.splitlines():
         if line.startswith("began at "):
             return float(line.rpartition(" ")[2]) - began
-    return after.children_user + after.children_system - before[2] - before[3]
+    return used
+
+
+def _used_s() -> float:
+    """Processor time of all commands so far; `os.times` counts it in hundredths of a second."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import pytest
 import strategy_profiles
 from strategy_core.cli.main import main
 from strategy_profiles.analysis.advice.changed_line import changed_line
+from strategy_profiles.analysis.advice.rules.tracing import NOT_UNROLLED
 from strategy_profiles.analysis.facts import Finding
 from strategy_profiles.run.event_parts import SourceLine
 from tests.synthetic import write_run
@@ -78,6 +79,7 @@ def test_a_call_on_one_line_is_changed_where_it_is(
         ),
         ("launch-bound", ["@tf.function", "@tf.function"], "", {}),
         ("launch-bound", ["train = strategy.run(step)"], "", {}),
+        ("small-ops", ["@tf.function"], f"{NOT_UNROLLED}. Compile it.", {}),
         ("straggler", ["ds = ds.map(f)"], PARALLEL, MAP),
     ],
 )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from strategy_profiles.analysis.advice.rules import tracing
 from strategy_profiles.analysis.facts import ChangedLine
 from strategy_profiles.run.event_parts import LONGEST_LINE, SourceLine
 
@@ -90,9 +91,9 @@ def _cache(facts: Facts, finding: Finding) -> ChangedLine | None:
     return call.followed_by(".cache()") if call else None
 
 
-def _jit_compile(facts: Facts, _result: Finding) -> ChangedLine | None:
+def _jit_compile(facts: Facts, finding: Finding) -> ChangedLine | None:
     """XLA for the only function, or for the model of `fit`; it compiles for one replica."""
-    if facts.segment.num_replicas != 1:
+    if facts.segment.num_replicas != 1 or finding.advice.startswith(tracing.NOT_UNROLLED):
         return None
     compiled = _keras_compile(facts.lines)
     if compiled:

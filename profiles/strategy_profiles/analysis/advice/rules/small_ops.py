@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.op_time import line_of_loop
+from strategy_profiles.analysis.advice.rules import tracing
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -40,6 +41,11 @@ from strategy_profiles.run.loop_scope import plain
 KEY = "small-ops"
 ROWS = ("loop/steps/idle", "loop/steps/compute")
 NO_GAIN = "With fewer and larger ops, other ops would run than the recorded ones."
+_ADVICE = (
+    "Compile what a replica does with tf.function(jit_compile=True), so that XLA makes a few "
+    "kernels of many ops, or let each iteration work on more: whole tensors, tf.vectorized_map, a "
+    "Keras RNN with unroll=True."
+)
 LEAST_SHARE = 0.2
 LEAST_SAID = 0.01
 MOST_OF_A_NAME = 56
@@ -70,13 +76,14 @@ def find(facts: Facts) -> Iterator[Finding]:
     ran_ms = _ran_ms(facts, loop)
     if ran_ms / wall >= LEAST_SAID:
         sentence += f" The loop's longer ops run for {of_a_step(facts, ran_ms, wall)}."
+    advice = _ADVICE
+    if tracing.unrolled(facts):
+        advice = f"{tracing.NOT_UNROLLED}: its graph has one iteration. {_ADVICE}"
     yield finding(
         facts,
         KEY,
         sentence,
-        "Compile what a replica does with tf.function(jit_compile=True), so that XLA makes a few "
-        "kernels of many ops, or let each iteration work on more: whole tensors, "
-        "tf.vectorized_map, a Keras RNN with unroll=True.",
+        advice,
         per_step(facts, held_ms + ran_ms, wall),
         num_ops=num_ops or None,
         loop=loop or None,

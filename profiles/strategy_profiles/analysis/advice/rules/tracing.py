@@ -44,6 +44,8 @@ MOST_OF_STEP = 0.5
 UNROLLED, UNROLLED_OF_UNKNOWN = 16, 64
 """Times that a Python loop puts an op into the graph, at least; the second one if the number of
 variables is unknown: models of that many layers of a kind are rare."""
+NOT_UNROLLED = "Write the loop with tf.range first"
+"""Begins the advice on a graph of many ops whose loop is unrolled: XLA would compile each."""
 _GRADIENT = "gradient_tape"
 _NUMBER = re.compile(r"_\d+$")
 SEVERAL = 3
@@ -97,8 +99,8 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
             "smaller one, or shuffle file names or indices before the work of map().",
             {"comes_back": False, "can_be_mended": True},
         )
-    if unrolled := _unrolled(facts):
-        line, num_times = unrolled
+    if found := unrolled(facts):
+        line, num_times = found
         of_ops, loop = Path(line).name, facts.read_unrolled_loop()
         which = f"the Python loop at {loop}" if loop else "a Python loop"
         return _Reason(
@@ -115,7 +117,7 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
     )
 
 
-def _unrolled(facts: Facts) -> tuple[str, int] | None:
+def unrolled(facts: Facts) -> tuple[str, int] | None:
     """The line of most ops of which one is in the graph so often, each time by a call of its own,
     and how often; None if no loop needs to have put them there.
 

@@ -326,6 +326,15 @@ def test_a_computation_says_what_makes_its_op_shorter(
     assert ("only for a metric" in found.advice) is not trains
 
 
+def test_steps_that_vary_on_a_busy_machine_are_one_finding_on_the_machine(
+    facts_with_illness: Callable[[str], Facts],
+) -> None:
+    facts = facts_with_illness("unsteady")
+    assert "unsteady" in advice_by_key(facts)
+    busy = {"busy-machine", "unsteady"} & set(advice_by_key(crowded(facts)))
+    assert busy == {"busy-machine"}
+
+
 def test_all_ops_of_an_optimizer_are_one_update(facts_with_illness: Any) -> None:
     update = [OpTime("adam", op, 0.15) for op in ("Sub", "Mul", "AssignAddVariableOp")]
     ops = (OpTime("dense", "MatMul", 0.3, trains=True), *update)

@@ -4,6 +4,7 @@
 
 Compares the 90th percentile of the steps with the 10th: twice as long or more, in 10 steps or
 more. Steps with fewer examples than the global batch are left out, and the first of each epoch.
+Nothing if `busy-machine` says that other programs take the cores.
 
 ## Why is this slow
 
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from strategy_profiles.analysis.advice.rules import busy_machine
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
 from strategy_profiles.analysis.growth import growth
 from strategy_profiles.analysis.machine_load import MachineLoad, takers
@@ -35,6 +37,8 @@ UNSTEADY = 2.0
 
 
 def find(facts: Facts) -> Iterator[Finding]:
+    if any(busy_machine.find(facts)):
+        return  # other programs take the cores, which is said once
     if not facts.breakdown.is_in_sync:
         return  # from one worker's result to another's: of no even length by nature
     alike_ms = of_full_batches_ms(facts)

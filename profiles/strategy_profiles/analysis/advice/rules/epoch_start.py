@@ -98,12 +98,13 @@ def _advice(text: str, *, is_each_step: bool, validates: bool) -> str:
             "parts can be one dataset (`tf.data.Dataset.from_generator`, `concatenate`)."
         )
     if ".fit(" in text:
-        repeat = "Give fit() a dataset that repeats (`dataset.repeat()`) and `steps_per_epoch`."
-        of_validation = (
-            " If it has them, the iterator is that of the validation data: validate less often "
-            "(`validation_freq`)."
-        )
-        return f"{repeat}{of_validation if validates else ''}"
+        repeat = "give fit() a dataset that repeats (`dataset.repeat()`) and `steps_per_epoch`."
+        if validates:
+            return (
+                "The iterator is that of the validation data or of the training data: validate "
+                f"less often (`validation_freq`); {repeat}"
+            )
+        return repeat[0].upper() + repeat[1:]
     return "Iterate once over `dataset.repeat()`, and count the steps of an epoch."
 
 

@@ -250,9 +250,17 @@ class Session:
             if self._graphs is not None:
                 self.first_call_done(call.unit)
             recording = self._recording
-            if call.unit.trains:
-                self._training_done(call, result, error)
-            elif recording is not None and self._owner is call.caller.thread:
+            if recording is None or self._owner is not call.caller.thread:
+                self._done_elsewhere(recording, call)
+            elif call.unit.trains:
+                self._num_instead = 0
+                if recording.step is None:  # it turned out to be a step
+                    recording.enter(call, list(self._fetched.values()))
+                if error is None:
+                    recording.call_done(call, result)
+                else:
+                    recording.drop()
+            else:
                 if error is None:
                     recording.other_call_done(call)
                 recording.leave_ahead()
@@ -265,27 +273,14 @@ class Session:
             if turn is not None:
                 turn.release()
 
-    def _training_done(self, call: Call, result: Any, error: BaseException | None) -> None:
-        recording = self._recording
+    def _done_elsewhere(self, recording: Recording | None, call: Call) -> None:
+        """Count a step that is not recorded. Its thread may be the one that trains: a program may
+        warm its functions up in the main thread, and train in others."""
+        if not call.unit.trains:
+            return
         if recording is None:
             self.num_idle_steps += 1
             return
-        if self._owner is not call.caller.thread:
-            self._done_elsewhere(recording, call)
-            return
-        self._num_instead = 0
-        if recording.step is None:  # it turned out to be a step
-            recording.enter(call, list(self._fetched.values()))
-        if error is None:
-            recording.call_done(call, result)
-        else:
-            recording.drop()
-
-    def _done_elsewhere(self, recording: Recording, call: Call) -> None:
-        """Count a step of another thread, which may be the one that trains.
-
-        A program may warm its functions up in the main thread, and train in others.
-        """
         self.num_elsewhere += 1
         self._num_instead += 1
         if self._num_instead < FEWEST_INSTEAD or self.is_in_fit or recording.num_scheduled:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from strategy_profiles.analysis.account.regions import Regions, regions_of
+from strategy_profiles.analysis.account.regions import Regions, regions_of, samples_at
 from strategy_profiles.analysis.account.sampled import kinds_between
 from strategy_profiles.analysis.epoch_ends import recorded_ends
 from strategy_profiles.analysis.steps import step_times
@@ -81,9 +81,7 @@ def _long_waits(profile: Profile, segment: int) -> Bools:
 
 def _makes_iterator(regions: Regions) -> Bools:
     kinds = kinds_between(regions.stacks.places)
-    is_start = np.array([kind == "epoch-start" for kind in kinds], bool)
-    found: Bools = is_start[regions.stacks.place] if kinds else np.zeros(0, bool)
-    return found
+    return samples_at(regions.stacks, [kind == "epoch-start" for kind in kinds])
 
 
 def recorded_lines(profile: Profile) -> tuple[SourceLine, ...]:

@@ -183,8 +183,13 @@ def _belongs(stacks: Stacks, is_in_step: Bools) -> Bools:
             and any(_lines(place)[: len(call)] == call for call in calls)
             for place in stacks.places
         ]
-    belongs: Bools = np.array(inside, bool)[stacks.place] if inside else np.zeros(0, bool)
-    return belongs
+    return samples_at(stacks, inside)
+
+
+def samples_at(stacks: Stacks, is_place: Sequence[bool]) -> Bools:
+    """Which samples are at the chosen ones of the places."""
+    chosen: Bools = np.array(is_place, bool)[stacks.place] if is_place else np.zeros(0, bool)
+    return chosen
 
 
 def _calls(used: Sequence[StackPlace]) -> list[list[Line]]:

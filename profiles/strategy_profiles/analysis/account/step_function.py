@@ -6,13 +6,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import numpy as np
 from msgspec import Struct
 
-from strategy_profiles.analysis.account.regions import regions_of
+from strategy_profiles.analysis.account.regions import regions_of, samples_at
 from strategy_profiles.run.event_parts import Loop, StackFrame
 from strategy_profiles.run.stacks import Stacks
-from strategy_profiles.tables.columns import Bools, Ints
+from strategy_profiles.tables.columns import Ints
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -36,17 +35,17 @@ def step_function(profile: Profile, segment: int) -> StepFunction | None:
     regions = regions_of(profile, segment)
     if regions is None or not regions.is_step.any():
         return None
-    stacks, numbers = regions.stacks, regions.stacks.place[regions.is_step].tolist()
+    stacks, places = regions.stacks, Counter(regions.stacks.place[regions.is_step].tolist())
     found: Counter[tuple[str, str, str]] = Counter()
-    for number in numbers:
+    for number, num_samples in places.items():
         frames = stacks.places[number].frames
         at = next((i for i, each in enumerate(frames) if _is_in_loop(stacks, each)), len(frames))
         if at + 1 < len(frames):
-            found[frames[at + 1].file, frames[at + 1].function, frames[at].place] += 1
+            found[frames[at + 1].file, frames[at + 1].function, frames[at].place] += num_samples
     if not found:
         return None
     ((file, name, called_at), count), *_ = found.most_common(1)
-    if count < MOST * len(numbers):
+    if count < MOST * places.total():
         return None
     return StepFunction(name, _defined_at(stacks, file, name) or called_at)
 
@@ -63,16 +62,11 @@ def unrolled_loop(profile: Profile, segment: int) -> str | None:
         return None
     stacks = regions.stacks
     around_steps = set(_loops(stacks, stacks.place[regions.is_step]).elements())
-    found = _loops(stacks, stacks.place[regions.is_first & _traces(stacks)])
+    is_traced = samples_at(stacks, [place.doing == "tracing" for place in stacks.places])
+    found = _loops(stacks, stacks.place[regions.is_first & is_traced])
     loops = [loop for loop, count in found.most_common() if count >= FEWEST]
     loop = next((each for each in loops if each not in around_steps), None)
     return f"{loop.file.rpartition('/')[2]}:{loop.first}" if loop else None
-
-
-def _traces(stacks: Stacks) -> Bools:
-    is_traced = np.array([place.doing == "tracing" for place in stacks.places], bool)
-    found: Bools = is_traced[stacks.place] if stacks.count else np.zeros(0, bool)
-    return found
 
 
 def _loops(stacks: Stacks, places: Ints) -> Counter[Loop]:

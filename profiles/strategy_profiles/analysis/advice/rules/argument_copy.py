@@ -50,7 +50,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             yield finding(
                 facts,
                 KEY,
-                "Between steps the program makes a tensor, which copies what it is made of: "
+                "Between steps the program copies an array or a list into a tensor: "
                 f"{how_long(facts, row)}{at_line(facts, row)}.",
                 _ADVICE,
                 cost_of(facts, row),

@@ -33,6 +33,9 @@ from strategy_profiles.tables.columns import (
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
+UNLIKE_THE_OTHERS, FEWEST_ALIKE, RARE = 0.5, 3, 0.1
+"""Captured steps that take less than this part of the median step say little of it, if so few other
+steps do; so many captured ones that do not are enough."""
 FEWEST_BARE = 3
 """With fewer calls whose steps were neither traced nor captured, captured ones count, too."""
 
@@ -254,7 +257,24 @@ def typical_captured_steps(profile: Profile, segment: int) -> Ints:
     if not captured.num_rows:
         step, wall_ms = steps.step[steps.captured], steps.wall_ms[steps.captured]
     counts = ~np.isin(step, steps.step[~steps.typical])
-    return typical_steps(step[counts], wall_ms[counts])
+    others_ms = steps.wall_ms[~steps.captured & steps.typical]
+    return steps_like_others(step[counts], wall_ms[counts], others_ms)
+
+
+def steps_like_others(step: Ints, wall_ms: Floats, others_ms: Floats) -> Ints:
+    """The typical ones of captured steps, beside the times of all others.
+
+    Captured steps that take far less than nearly all others find batches that were made while the
+    profiler started. They are left out if enough captured steps do not.
+    """
+    if not others_ms.size:
+        return typical_steps(step, wall_ms)
+    least_ms = UNLIKE_THE_OTHERS * np.median(others_ms)
+    is_long = wall_ms >= least_ms
+    has_enough = len(distinct(step[is_long])[0]) >= FEWEST_ALIKE
+    if has_enough and np.mean(others_ms < least_ms) <= RARE:
+        step, wall_ms = step[is_long], wall_ms[is_long]
+    return typical_steps(step, wall_ms)
 
 
 def longest_captured_step(profile: Profile, segment: int) -> int | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_profiles.analysis.steps import typical_steps
+from strategy_profiles.analysis.steps import steps_like_others, typical_steps
 
 
 def test_a_hiccup_is_not_typical() -> None:
@@ -27,3 +28,21 @@ def test_typical_steps_are_the_middle_of_all_lengths(walls: list[float]) -> None
     rest = np.delete(wall, chosen)
     low, high = wall[chosen].min(), wall[chosen].max()
     assert ((rest < low) | (rest > high)).all()
+
+
+@pytest.mark.parametrize(
+    ("wall_ms", "others_ms", "expected"),
+    [
+        ([10, 10, 10, 40, 40, 40], [40] * 9, [3, 4, 5]),
+        ([10, 10, 10, 10, 40, 40], [40] * 9, [0, 1, 2, 3, 4, 5]),
+        ([10, 10, 10, 40, 40, 40], [10] * 3 + [40] * 6, [0, 1, 2, 3, 4, 5]),
+        ([10, 10, 10], [], [0, 1, 2]),
+    ],
+    ids=["enough like the others", "too few", "others are as short", "no others"],
+)
+def test_captured_steps_with_batches_made_ahead_are_left_out(
+    wall_ms: list[int], others_ms: list[int], expected: list[int]
+) -> None:
+    steps = np.arange(len(wall_ms), dtype=np.int64)
+    found = steps_like_others(steps, np.array(wall_ms, float), np.array(others_ms, float))
+    assert found.tolist() == expected

@@ -326,3 +326,35 @@ def test_a_run_of_half_a_minute_has_windows_all_along() -> None:
 def test_a_smaller_budget_has_fewer_windows_in_the_same_time() -> None:
     planner = WindowPlanner(overhead_budget=0.002, window_steps=10, every_step=False)
     assert len(_run(planner, steps=320, step_ms=100, stop_ms=200, convert_ms=200)) == 2
+
+
+def _window_of(planner: WindowPlanner, steps_ms: list[float]) -> int:
+    """Captures such steps after twenty of 40 ms; returns how many the window had."""
+    for _ in range(20):
+        planner.step_done(40.0, captured=False)
+    planner.window_begun()
+    num_steps = EARLY_NUM_STEPS
+    for number, step_ms in enumerate(steps_ms, 1):
+        planner.step_done(step_ms, captured=True)
+        if number == num_steps:
+            num_steps += planner.num_more()
+        if number == num_steps:
+            return number
+    raise AssertionError("the window did not end")
+
+
+@pytest.mark.parametrize(
+    ("steps_ms", "num_steps"),
+    [
+        ([70.0] + [40.0] * 30, EARLY_NUM_STEPS),
+        ([70.0] + [10.0] * 6 + [40.0] * 30, 1 + 6 + FEWEST_EARLY_STEPS),
+        ([70.0] + [10.0] * 60, 20),
+    ],
+    ids=["usual", "made ahead", "always shorter"],
+)
+def test_a_window_goes_on_until_steps_are_as_long_as_the_others(
+    steps_ms: list[float], num_steps: int
+) -> None:
+    """While the profiler starts, the input makes batches ahead."""
+    planner = WindowPlanner(overhead_budget=0.01, window_steps=10, every_step=False)
+    assert _window_of(planner, steps_ms) == num_steps

@@ -19,13 +19,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from strategy_profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_profiles.analysis.steps import UNLIKE_THE_OTHERS
 from strategy_profiles.reporting import units
 
 KEY = "not-captured"
 ROWS = ("loop/steps",)
 NO_GAIN = "The captured steps are unlike the others, so their replay says little."
-UNLIKE_THE_OTHERS = 0.5
-"""Captured steps that take less than this part of the median step say little of it."""
 
 
 def _not_captured(facts: Facts, wall: float, median: float) -> Finding:

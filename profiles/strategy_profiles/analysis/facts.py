@@ -41,6 +41,7 @@ from strategy_profiles.analysis.memory import DeviceMemory, memory_use
 from strategy_profiles.analysis.op_by_op import OpByOp, op_by_op
 from strategy_profiles.analysis.overlap import Overlap, overlaps
 from strategy_profiles.analysis.placed import Placed, placed
+from strategy_profiles.analysis.python_in_ops import PythonInOps, python_in_ops
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.analysis.retracing import Retracing, retracing
 from strategy_profiles.analysis.side_by_side import side_by_side
@@ -130,6 +131,9 @@ class Finding(Struct, frozen=True):
     """A sentence if a prediction was asked for and there is none."""
 
 
+_MOST_PLACES = 3
+
+
 class Facts(Struct, frozen=True):
     """The results of all analyses of one segment."""
 
@@ -180,6 +184,8 @@ class Facts(Struct, frozen=True):
     """Line of the loop that most of the first step's tracing is in; None if that is not known."""
     read_busy_threads: Callable[[], tuple[BusyThread, ...]]
     """Functions of the program that compute in other Python threads, the busiest first."""
+    read_python_in_ops: Callable[[int], PythonInOps | None]
+    """The Python that ops of a worker run; None if too little of it was sampled."""
     read_batch_line: Callable[[int], StackFrame | None]
     """The line at which a worker waits for its batches; None if none was sampled."""
     noted: Mapping[str, str]
@@ -218,8 +224,22 @@ class Facts(Struct, frozen=True):
     def only_line(self, *texts: str) -> SourceLine | None:
         """The only recorded line of the program that has one of these texts; None if there are
         none or several."""
-        lines = [each for each in self.lines if any(text in each.text for text in texts)]
+        lines = self.lines_with(*texts)
         return lines[0] if len(lines) == 1 else None
+
+    def lines_with(self, *texts: str) -> list[SourceLine]:
+        """The recorded lines of the program that have one of these texts before any comment."""
+        codes = [(each, each.text.partition("#")[0]) for each in self.lines]
+        return [each for each, code in codes if any(text in code for text in texts)]
+
+    def said_at(self, *texts: str) -> str:
+        """` at train.py:12 (`line`)`, of the only such line, or ` at train.py:12 and train.py:40`;
+        empty if there are none, or more than three."""
+        lines = self.lines_with(*texts)
+        if len(lines) == 1:
+            return f" at {lines[0].place} (`{lines[0].text.strip()}`)"
+        places = units.listed([each.place for each in lines])
+        return f" at {places}" if 0 < len(lines) <= _MOST_PLACES else ""
 
     @property
     def has_gpus(self) -> bool:
@@ -313,6 +333,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
             ("busy-threads", number), lambda: busy_threads(profile, number)
         ),
         read_longer_op=lambda replica, others: longer_op(profile, number, replica, others),
+        read_python_in_ops=lambda worker: python_in_ops(profile, number, worker),
         read_batch_line=lambda worker: batch_line(profile, worker),
         noted=_noted(profile, number),
         whole_reads=_whole_reads(profile, number),

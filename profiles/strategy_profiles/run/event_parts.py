@@ -115,11 +115,25 @@ class ThreadTime(Struct, frozen=True):
     """The outermost line of the program on its stack, at the end of that time."""
 
 
+class LineInOp(Struct, frozen=True):
+    """A line of the program that an op ran: in `py_function`, `from_generator`."""
+
+    line: StackFrame
+    """The innermost line of the program on the stack of TensorFlow's thread."""
+    num_samples: Count
+    """Samples in which some thread was there."""
+
+
 SHUFFLE = ".shuffle("
 PYTHON_OF_INPUT = ("from_generator(", "py_function(", "numpy_function(")
+CHECK_NUMERICS, APPLIES_GRADIENTS = "enable_check_numerics(", "apply_gradients("
+RUNS_EAGERLY = ("run_eagerly", "run_functions_eagerly(")
+IN_FLOAT64 = ("float64", "set_floatx(")
+IN_FLOAT16 = ("float16", "set_global_policy(", "set_dtype_policy(")
 CHANGEABLE = (
     *(SHUFFLE, ".map(", ".batch(", ".prefetch(", ".cache(", ".compile(", "tf.function"),
     *PYTHON_OF_INPUT,
+    *(CHECK_NUMERICS, APPLIES_GRADIENTS, *RUNS_EAGERLY, *IN_FLOAT64, *IN_FLOAT16),
 )
 """What lines say that a remedy changes: they are recorded although none is sampled."""
 LONGEST_LINE = 120

@@ -24,6 +24,7 @@ from strategy_profiles.run.event_parts import (
     Host,
     ImportedFile,
     InterfaceCounts,
+    LineInOp,
     LinkCounts,
     Loop,
     ProcessUse,
@@ -442,6 +443,8 @@ class StacksSampled(Recorded, frozen=True, tag="stacks"):
     Python's lock have the samples after them at the same places of each step."""
     threads: Annotated[list[ThreadTime], Meta(max_length=64)] = []
     """What other Python threads of the program computed in the time of these samples."""
+    in_ops: Annotated[list[LineInOp], Meta(max_length=64)] = []
+    """Where ops that run Python were meanwhile, of these samples."""
 
 
 class ResourcesSampled(Recorded, frozen=True, tag="resources"):

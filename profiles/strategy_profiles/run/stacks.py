@@ -10,7 +10,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from strategy_profiles.run.event_files import read_source
-from strategy_profiles.run.event_parts import Loop, StackPlace, ThreadTime
+from strategy_profiles.run.event_parts import LineInOp, Loop, StackPlace, ThreadTime
 from strategy_profiles.run.events import StacksSampled
 from strategy_profiles.run.layout import WorkerFolder
 
@@ -20,11 +20,14 @@ FEWEST = 10
 
 
 class ThreadsUsed(Struct, frozen=True):
-    """What other Python threads computed between two times of the wall clock."""
+    """What other threads ran of the program between two times of the wall clock."""
 
     begin_ns: int
     end_ns: int
     threads: Sequence[ThreadTime]
+    num_samples: int = 0
+    in_ops: Sequence[LineInOp] = ()
+    """Where ops that run Python were, of these samples."""
 
 
 class Stacks(Struct, frozen=True):
@@ -76,7 +79,8 @@ NO_STACKS = Stacks(None, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int6
 
 
 def _threads_used(event: StacksSampled) -> ThreadsUsed:
-    return ThreadsUsed(event.since_ns, event.since_ns + 1000 * sum(event.after_us), event.threads)
+    until_ns = event.since_ns + 1000 * sum(event.after_us)
+    return ThreadsUsed(event.since_ns, until_ns, event.threads, len(event.place), event.in_ops)
 
 
 def read_stacks(folder: WorkerFolder) -> Stacks:

@@ -1,29 +1,33 @@
-"""Which other Python threads of the program compute while one thread trains?
+"""What do other threads run of the program while one thread trains?
 
 Only one thread at a time runs Python. A thread of the program that makes batches, or watches
 something, keeps the training thread waiting for the interpreter's lock after each call that has
 let it go: for 5 ms each time, Python's switch interval. The stack of the training thread shows
 nothing of that. So the processor time of the others is read from the system, every few seconds.
 
-It is read by the number of the thread, not by `time.pthread_getcpuclockid`: that function reads
-memory of the thread, which may have ended.
+Ops that run Python (`py_function`, `from_generator`) do so in threads of TensorFlow, which are
+Python's only meanwhile. Where they are is seen in each sample of the training thread.
+
+The time is read by the number of the thread, not by `time.pthread_getcpuclockid`: that function
+reads memory of the thread, which may have ended.
 """
 
 from __future__ import annotations
 
 import linecache
 import threading
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FrameType
 
 from strategy_core.private_tf.frame_names import is_library
 from strategy_core.recorder.stack_roles import Role
-from strategy_profiles.run.event_parts import LONGEST_LINE, StackFrame, ThreadTime
+from strategy_profiles.run.event_parts import LONGEST_LINE, LineInOp, StackFrame, ThreadTime
 
 TASKS = Path("/proc/self/task")
 MOST_THREADS = 16
-"""Threads of which the time is kept, those that computed most."""
+"""Threads of which the time is kept, those that computed most; and lines of ops."""
 LEAST_US = 10_000
 """A thread that computed for less since the last look is left out."""
 
@@ -35,6 +39,26 @@ class OtherThreads:
         self._role_of = role_of
         self._tasks = tasks
         self._used_us: dict[int, int] = {}
+        self._in_ops: Counter[tuple[CodeType, int]] = Counter()
+        """Samples by function and line of the program."""
+
+    def look_into_ops(self, frames: Mapping[int, FrameType], without: Container[int]) -> None:
+        """Count the lines at which ops run Python, in threads that TensorFlow made."""
+        stacks = (frame for thread, frame in frames.items() if thread not in without)
+        self._in_ops.update({line for each in stacks if (line := self._line_in_op(each))})
+
+    def _line_in_op(self, frame: FrameType) -> tuple[CodeType, int] | None:
+        line = None
+        for each in _outwards(frame):
+            if line is None and self._role_of(each.f_code).origin == "program":
+                line = each.f_code, each.f_lineno or each.f_code.co_firstlineno
+            outermost = each
+        return None if outermost.f_code.co_filename == threading.__file__ else line
+
+    def in_ops(self) -> list[LineInOp]:
+        """The lines that were counted since the last call, those with most samples first."""
+        counts, self._in_ops = self._in_ops.most_common(MOST_THREADS), Counter()
+        return [LineInOp(_frame_at(code, line), number) for (code, line), number in counts]
 
     def since_last_look(
         self, frames: Mapping[int, FrameType], without: Container[int | None]
@@ -71,11 +95,13 @@ class OtherThreads:
             if role.origin == "lab":
                 return None
             if role.origin == "program":
-                code = each.f_code
-                file, line = code.co_filename, each.f_lineno or code.co_firstlineno
-                text = linecache.getline(file, line).strip()[:LONGEST_LINE]
-                return StackFrame(file, line, code.co_qualname, text)
+                return _frame_at(each.f_code, each.f_lineno or each.f_code.co_firstlineno)
         return None
+
+
+def _frame_at(code: CodeType, line: int) -> StackFrame:
+    text = linecache.getline(code.co_filename, line).strip()[:LONGEST_LINE]
+    return StackFrame(code.co_filename, line, code.co_qualname, text)
 
 
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:

@@ -162,6 +162,10 @@ class StackSampler:
         kept_lock.when_kept.append(self._look_if_due)
         self._sampler.start()
 
+    @property
+    def _not_ops(self) -> set[int]:
+        return {self._thread, self._main_thread, threading.get_ident()}
+
     def watch(self, thread: int) -> None:
         """Sample another thread until it ends: the one that trains."""
         self._thread = thread
@@ -259,6 +263,8 @@ class StackSampler:
                 stack = None if frame is None else self._reduced(frame)
                 if stack is not None and self._workers:
                     stack = stack._replace(busy=self._busy(frames))
+                if stack is not None:
+                    self._others.look_into_ops(frames, self._not_ops)
                 del frame, frames
         finally:
             switch_interval.restore(_SWITCH_S)
@@ -374,6 +380,7 @@ class StackSampler:
             sources=self._sources(files),
             for_us=self._counts_us(),
             threads=threads,
+            in_ops=self._others.in_ops(),
         )
         self._since_ns, self._after_us, self._used_us, self._place = self._last_ns, [], [], []
         self._for_us = []

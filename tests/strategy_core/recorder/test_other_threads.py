@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import sys
 import threading
 import time
@@ -49,6 +50,22 @@ def test_a_thread_that_computes_is_named_by_its_function() -> None:
         assert waiting.is_alive()
         left_out = others.since_last_look(sys._current_frames(), {busy.ident})
         assert busy.name not in [each.name for each in left_out]
+
+
+def test_lines_of_the_program_in_threads_of_tensorflow_are_counted() -> None:
+    """A thread that `threading` did not start has only what an op runs on its stack."""
+    others, until = OtherThreads(role_of), threading.Event()
+    thread = _thread.start_new_thread(_count, (until,))
+    with _running(_count):
+        for _ in range(3):
+            time.sleep(LEAST_US / 1e6)
+            others.look_into_ops(sys._current_frames(), {threading.get_ident()})
+        others.look_into_ops(sys._current_frames(), {threading.get_ident(), thread})
+    until.set()
+    lines = others.in_ops()
+    assert sum(each.num_samples for each in lines) == 3
+    assert {each.line.function for each in lines} == {"_count"}
+    assert others.in_ops() == []
 
 
 def test_without_the_systems_count_there_is_no_thread(tmp_path: Path) -> None:

@@ -109,6 +109,12 @@ def at_line(facts: Facts, *rows: Row) -> str:
     return f", {units.share(part)} of it at {line.place}{text}"
 
 
+def most_of_python(facts: Facts) -> str:
+    """` Its Python is at train.py:40 (`line`).`; empty if that is not known."""
+    inside = facts.read_python_in_ops(0)
+    return f" Its Python is {inside.said}." if inside else ""
+
+
 def how_long(facts: Facts, *rows: Row) -> str:
     """`41 % of the loop, 3.2 s in all`, or of what happens often `..., 3.57 ms a step`."""
     share = units.share(sum(facts.account.share(row) for row in rows))

@@ -31,6 +31,7 @@ from strategy_profiles.analysis.facts import (
 )
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import APPLIES_GRADIENTS
 
 KEY = "communication-exposed"
 ROWS = ("loop/steps/wait", "loop/steps/transfer")
@@ -59,7 +60,9 @@ def _calls(facts: Facts) -> str:
     if main is None or main.bytes is None or main.per_step < 1:
         return ""
     calls = "call moves" if round(main.per_step) == 1 else "calls move"
-    return f" Its {main.per_step:,.0f} {main.op} {calls} {units.size(main.bytes)}."
+    gradients = facts.said_at(APPLIES_GRADIENTS) if facts.segment.num_replicas > 1 else ""
+    added = f" Gradients are added up{gradients}." if gradients else ""
+    return f" Its {main.per_step:,.0f} {main.op} {calls} {units.size(main.bytes)}.{added}"
 
 
 def _moved(facts: Facts) -> tuple[str, str]:

@@ -63,12 +63,27 @@ REMEDIES = {
         "instead of a product with one_hot, keep one layout from layer to layer, and take what is "
         "needed before it is copied."
     ),
+    r"Mul|Sum|Mean|Sub|AddV2|AddN|Neg|RealDiv|Square|SquaredDifference|Pow|Exp|Sqrt|Rsqrt|Maximum|"
+    r"Minimum|Select(V2)?|Greater(Equal)?|Less(Equal)?|Abs|Sign|Cast": (
+        "It computes little with each number that it reads and writes: use it on smaller tensors, "
+        "or compile what a replica does with tf.function(jit_compile=True), so that XLA makes one "
+        "kernel of such ops in a row."
+    ),
     r"While|TensorList\w+": (
         "The steps of a loop over time come one after the other: give each more work (a larger "
         "batch), or compute what does not depend on the step before it outside of the loop."
     ),
 }
 """What makes the time of some types of op shorter."""
+OF_A_PRODUCT = (
+    "Where two tensors are multiplied and the products added up along an axis, tf.matmul or "
+    "tf.einsum need no tensor of all products. So do the distances of all pairs: their squares are "
+    "|a|^2 + |b|^2 - 2ab."
+)
+_MULTIPLIES = frozenset({"Mul", "Square", "SquaredDifference", "Pow"})
+_PART_OF_PRODUCT = 0.05
+"""Of the time of all ops: what `Sum`, and the ops that multiply, each take of a layer's product
+that is written out."""
 OF_AN_UPDATE = (
     "Each replica updates all variables, so more replicas do not help, and a larger batch needs "
     "fewer updates for an epoch.{largest} If a batch uses few rows of a table, make the table "
@@ -104,7 +119,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     else_little = ", so little can be gained elsewhere" if is_all else ""
     is_update, op = _is_update(groups[0]), groups[0][0].op
     trains = is_update or _share([each for each in groups[0] if each.trains]) > shares[0] / 2
-    remedies = [*_of_type(op), *([] if trains else [OF_A_METRIC]), OF_ANY_OP]
+    of_product = [OF_A_PRODUCT] if not is_update and _is_product(facts.ops, groups[0][0]) else []
+    remedies = [*_of_type(op), *of_product, *([] if trains else [OF_A_METRIC]), OF_ANY_OP]
     yield finding(
         facts,
         KEY,
@@ -121,6 +137,15 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def _of_type(op: str) -> list[str]:
     return [words for types, words in REMEDIES.items() if re.fullmatch(types, op)]
+
+
+def _is_product(ops: Sequence[OpTime], longest: OpTime) -> bool:
+    """Whether a layer, or a line outside of layers, multiplies and adds up: either takes long."""
+    same = [op for op in ops if (op.layer or op.line) == (longest.layer or longest.line)]
+    added = _share([op for op in same if op.op == "Sum"])
+    multiplied = _share([op for op in same if op.op in _MULTIPLIES])
+    is_written_out = longest.op in (*_MULTIPLIES, "Sum", "Tile", "BroadcastTo")
+    return is_written_out and min(added, multiplied) >= _PART_OF_PRODUCT
 
 
 def _groups(ops: Sequence[OpTime]) -> list[list[OpTime]]:

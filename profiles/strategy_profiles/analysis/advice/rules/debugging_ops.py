@@ -39,6 +39,7 @@ from strategy_profiles.analysis.facts import (
 )
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import CHECK_NUMERICS
 from strategy_profiles.run.tensorflow_names import (
     CHECK_OF_EACH_OP,
     CHECKING_OPS,
@@ -81,9 +82,8 @@ _PURPOSES = (
     _Purpose(
         CHECKING_OPS,
         "Checking numbers (tf.debugging)",
-        "Call tf.debugging.disable_check_numerics() once the first NaN is found, or check the loss "
-        "alone: TensorFlow does not fuse ops whose results are checked, which costs more than the "
-        "checks.",
+        "Check numbers{at} only until the first NaN is found, or check the loss alone: TensorFlow "
+        "does not fuse ops whose results are checked, which costs more than the checks.",
         MANY_CHECKS,
     ),
 )
@@ -113,7 +113,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             f"{purpose.title} takes {of_a_step(facts, held_ms, wall)}: "
             f"{units.counted(round(num_ops), 'op')} a step, most of the time in "
             f"{causes[0].name}.{calls}",
-            purpose.advice,
+            purpose.advice.format(at=facts.said_at(CHECK_NUMERICS)),
             per_step(facts, held_ms + calls_ms, wall, "derived" if calls_ms else "measured"),
             op=causes[0].name,
             num_ops=num_ops,

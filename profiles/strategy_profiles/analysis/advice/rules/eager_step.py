@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from strategy_profiles.analysis.facts import Facts, Finding, finding, per_step
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import RUNS_EAGERLY
 
 KEY = "eager-step"
 ROWS = ("loop/steps",)
@@ -46,9 +47,16 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"The step runs op by op, not as a graph: of a captured step of "
         f"{units.milliseconds(calls.wall_ms)}, {units.milliseconds(calls.held_ms)} "
         f"({units.share(share)}) pass in calls into TensorFlow{at}.",
-        f"{put}; in Keras, do not compile with run_eagerly=True.",
+        f"{put}; {_not_eagerly(facts)}.",
         per_step(facts, calls.held_ms, calls.wall_ms),
         place=function.place if function else calls.place,
         held_ms=calls.held_ms,
         num_ops=calls.num_ops,
     )
+
+
+def _not_eagerly(facts: Facts) -> str:
+    at = facts.said_at(*RUNS_EAGERLY)
+    if at:
+        return f"the program asks for single ops{at}: take that out"
+    return "in Keras, do not compile with run_eagerly=True"

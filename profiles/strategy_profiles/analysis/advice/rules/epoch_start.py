@@ -27,6 +27,7 @@ from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
+from strategy_profiles.analysis.advice.rules import input_bound
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.run.event_parts import SHUFFLE
 
@@ -39,6 +40,8 @@ NO_GAIN = "What runs between the steps is not an op of the replayed step."
 
 def find(facts: Facts) -> Iterator[Finding]:
     first = large_rows(facts, "first-batch", "loop/steps")
+    if input_bound.is_behind_first_batches(facts):
+        first = []  # one cause, which `input-bound` has
     for row in large_rows(facts, "epoch-start"):
         is_each_step = (row.num_times or 0) > facts.account.num_steps / 2
         if first and not is_each_step:

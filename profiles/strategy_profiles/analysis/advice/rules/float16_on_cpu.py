@@ -23,17 +23,21 @@ from collections.abc import Iterator
 
 from strategy_profiles.analysis.advice.rules.float64 import in_type
 from strategy_profiles.analysis.facts import Facts, Finding
+from strategy_profiles.run.event_parts import IN_FLOAT16
 
 KEY = "float16-on-cpu"
 ROWS = ("loop/steps/compute",)
 NO_GAIN = "A replay does not know how long an op takes with another element type."
-_ADVICE = (
-    "Compute in float32 on CPUs: in Keras leave the policy at float32 instead of mixed_float16, "
-    "which is for GPUs."
-)
 
 
 def find(facts: Facts) -> Iterator[Finding]:
     """Their time, with the op that takes longest."""
     if all("CPU" in device for device in facts.segment.replica_devices):
-        yield from in_type(facts, KEY, "float16 on CPUs", facts.float16, _ADVICE)
+        yield from in_type(
+            facts,
+            KEY,
+            "float16 on CPUs",
+            facts.float16,
+            "Compute in float32 on CPUs: in Keras leave the policy at float32 instead of "
+            f"mixed_float16{facts.said_at(*IN_FLOAT16)}, which is for GPUs.",
+        )

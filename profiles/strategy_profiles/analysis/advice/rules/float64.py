@@ -33,6 +33,7 @@ from strategy_profiles.analysis.facts import (
 )
 from strategy_profiles.errors import shortened
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import IN_FLOAT64
 
 KEY = "float64"
 ROWS = ("loop/steps/compute",)
@@ -50,9 +51,15 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         "float64",
         facts.float64,
-        "Unless the program needs the precision, use float32: cast in the dataset's map, give "
-        "NumPy arrays and variables dtype float32, and in Keras leave floatx at float32.",
+        f"Unless the program needs the precision, use float32{_instead_of(facts)}: cast in the "
+        "dataset's map, give NumPy arrays and variables dtype float32, and in Keras leave floatx "
+        "at float32.",
     )
+
+
+def _instead_of(facts: Facts) -> str:
+    at = facts.said_at(*IN_FLOAT64)
+    return f" instead of the float64{at}" if at else ""
 
 
 def in_type(

@@ -27,7 +27,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from strategy_profiles.analysis.advice.late_because import late_batch
+from strategy_profiles.analysis.advice.rows import how_long, large_rows, most_of_python
 from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -44,7 +47,7 @@ from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import PYTHON_OF_INPUT, SHUFFLE, SourceLine
 
 KEY = "input-bound"
-ROWS = ("loop/steps/input", "loop/steps/wait")
+ROWS = ("loop/steps/input", "loop/steps/first-batch", "loop/steps/wait")
 MOST_OF_WAIT = 0.5
 """A stage limits if it is at work for this part of the wait for a batch."""
 FEWEST_STEPS = 3
@@ -71,24 +74,31 @@ _STAGES = {
         "the Python generator (from_generator, PyDataset)",
         (
             "It makes one element at a time under Python's GIL, so prefetch cannot speed it up. "
-            "Do less in it, interleave several generators (workers of a PyDataset), or replace it "
-            "with tf.data operations."
+            "Do less in it, yield whole batches instead of single examples, interleave several "
+            "generators (workers of a PyDataset), or replace it with tf.data operations."
         ),
     ),
     "Map": (
         "the function of map()",
-        "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function.",
+        (
+            "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function, or "
+            "cache() its output if it is the same in each epoch."
+        ),
     ),
     "MapAndBatch": (
         "the function of map(), with batch()",
         "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function.",
     ),
-    "ParallelMap": ("the function of map()", "Do less in its function, or cache() its output."),
+    "ParallelMap": (
+        "the function of map()",
+        "Do less in its function, or cache() its output if it is the same in each epoch.",
+    ),
     "Shuffle": ("shuffle()", "Use a smaller buffer."),
     "Batch": ("batch()", "Call batch() with num_parallel_calls=tf.data.AUTOTUNE."),
     "TFRecord": ("reading TFRecord files", "Read several files at once: interleave()."),
 }
 """Name of a stage in a program and advice on it, by tf.data's name of the stage."""
+_MAKES_ELEMENTS = ("Generator", "Map", "ParallelMap", "TFRecord")
 
 _LINES = {
     "Generator": ("from_generator(",),
@@ -107,6 +117,29 @@ _IN_PYTHON = (
 
 
 def find(facts: Facts) -> Iterator[Finding]:
+    """The wait for batches, with that for the first ones of epochs if it has the same cause."""
+    first = large_rows(facts, "first-batch", "loop/steps")
+    for item in _waits(facts):
+        if not first or item.cost is None or not is_behind_first_batches(facts):
+            yield item
+            continue
+        both_ms = item.cost.ms * facts.account.num_steps + first[0].total_ms
+        yield replace(
+            item,
+            sentence=f"{item.sentence} It is at work for the first batches of epochs, too: they "
+            f"take {how_long(facts, first[0])}.",
+            cost=facts.account.cost(both_ms, item.cost.source, item.cost.num_steps),
+        )
+
+
+def is_behind_first_batches(facts: Facts) -> bool:
+    """Whether the stage that makes usual steps wait makes the first steps of epochs wait longer: it
+    makes the elements that shuffle() fills its buffer with."""
+    stage = _limiting_stage(facts)
+    return stage is not None and _kind(stage) in _MAKES_ELEMENTS and any(_waits(facts))
+
+
+def _waits(facts: Facts) -> Iterator[Finding]:
     """From the host's own clock on every step; else from captured steps, where the program asks for
     its batch inside the step, where only the trace sees it."""
     stages, stage = facts.held_up.of_kind("input-stage"), _limiting_stage(facts)
@@ -231,7 +264,9 @@ def _limit(stage: Cause | None) -> str:
 def _reason(facts: Facts, stage: Cause | None) -> str:
     line = line_of_input(facts)
     at = f" It is at {line.place} (`{line.text.strip()}`)." if line else ""
-    return f"{_limit(stage)}{_python(facts, stage)}{at}"
+    runs_python = stage and (_kind(stage) == "Generator" or _python_of(facts, stage))
+    most = most_of_python(facts) if runs_python else ""
+    return f"{_limit(stage)}{_python(facts, stage)}{at}{most}"
 
 
 def _python_of(facts: Facts, stage: Cause | None) -> Cause | None:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.advice.rows import most_of_python
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.causes import Cause
@@ -53,7 +54,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"The input pipeline runs Python{at} in another thread, the op {op.name}{kind}, and only "
         f"one thread at a time can run Python: TensorFlow's Python around the calls takes "
         f"{of_a_step(facts, calls_ms, wall)} while no replica runs an op, and for {share} of that "
-        "time the input runs.",
+        f"time the input runs.{most_of_python(facts)}",
         "Replace the generator, py_function or numpy_function with TensorFlow ops, or do its work "
         "once and cache() it: prefetch hides it from the step, but it holds the GIL, which the "
         "step needs, unless it only sleeps or reads.",

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.advice.rows import most_of_python
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -60,7 +61,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         f"{of_a_step(facts, held_ms, wall)} runs Python inside the graph{in_turn}: the op "
-        f"{longest.name} ({longest.detail}){others}{at}.",
+        f"{longest.name} ({longest.detail}){others}{at}.{most_of_python(facts)}",
         "Replace py_function or numpy_function with TensorFlow ops, or move its work to "
         "the input pipeline.",
         per_step(facts, held_ms, wall),

@@ -48,6 +48,7 @@ from strategy_profiles.analysis.late_replicas import (
     who_waits,
 )
 from strategy_profiles.analysis.longer_op import LongerOp
+from strategy_profiles.analysis.python_in_ops import PythonInOps
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.analysis.stragglers import ReplicaLateness
 from strategy_profiles.reporting import units
@@ -65,6 +66,9 @@ Captured steps, which have the lengths of the ops, may be half as long as the ot
 MORE_OFTEN = 1.2
 """How many times as often as another replica a late one runs an op, at least, for its data to be
 longer."""
+NOTICEABLE_PYTHON, MUCH_MORE = 0.2, 2.0
+"""Least part of the loop in which a late worker's ops run Python, for that to be the reason, and
+how many times that of another worker."""
 NOTICEABLE_SLOWDOWN = 1.02
 """What a run gains without a late replica's own work, at least, for that work to be the reason."""
 
@@ -218,11 +222,7 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
             "input pipeline, record full captures of it, and check how long results take to "
             "reach it."
         )
-    what = "the captured steps" if facts.stragglers.source == "measured" else "the run"
-    return (
-        f"{lead}Its own work takes longer{_longest(facts, worst)} With every replica on time, "
-        f"{what} would be {slowdown:.2f} times as fast."
-    )
+    return f"{lead}Its own work takes longer{_longest(facts, worst)}{_evenly(facts, late)}"
 
 
 def _longest(facts: Facts, late: ReplicaLateness) -> str:
@@ -303,17 +303,44 @@ def _works_more(facts: Facts, late: ReplicaLateness) -> str:
         "the sizes of their batches, the lengths of their sequences, and code that only one of "
         "them runs"
     )
-    num_workers = len(cores)
-    shorter = units.milliseconds(late.late_ms * (num_workers - 1) / num_workers)
-    evenly = f" The same work, divided evenly among the workers, makes a step {shorter} shorter."
+    evenly = _evenly(facts, facts.stragglers.late)
     if _waits_are_known(facts, late):
         lead = f"It computes longer than the others: {used}. Compare what they compute: "
         return f"{lead}{what}.{evenly}"
+    inside = _python_behind(facts, late)
+    if inside is not None:
+        return (
+            f"It works longer than the others: {used}. For {units.share(inside.share)} of the loop "
+            f"its input, or an op of its step, runs Python, {inside.said}: do less "
+            "there, do it once (`cache()`, files that are prepared before), or use TensorFlow ops "
+            f"instead.{evenly}"
+        )
     return (
         f"It works longer than the others: {used}. Whether in its computation or in its input "
         "pipeline is not known, as the function of the step takes the batch itself. Compare what "
         "they read and how they prepare it (the sizes of files and images, "
         f"`num_parallel_calls`), {what}.{evenly}"
+    )
+
+
+def _python_behind(facts: Facts, late: ReplicaLateness) -> PythonInOps | None:
+    """The Python that makes a worker late: its ops run far more of it than those of another."""
+    inside = facts.read_python_in_ops(late.worker)
+    if inside is None or inside.share < NOTICEABLE_PYTHON:
+        return None
+    others = [facts.read_python_in_ops(worker) for worker in facts.stragglers.cores]
+    least = min(each.share if each else 0.0 for each in others)
+    return inside if inside.share >= MUCH_MORE * least else None
+
+
+def _evenly(facts: Facts, late: Sequence[ReplicaLateness]) -> str:
+    """What a step gains if each replica, or worker, has as much of the work as the others."""
+    cores, worst = facts.stragglers.cores, late[0]
+    who, number = ("workers", len(cores)) if cores else ("replicas", facts.segment.num_replicas)
+    shorter_ms = worst.late_ms - sum(item.late_ms for item in late) / number
+    return (
+        f" The same work, divided evenly among the {who}, makes a step "
+        f"{units.milliseconds(shorter_ms)} shorter."
     )
 
 

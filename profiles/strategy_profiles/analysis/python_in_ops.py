@@ -1,0 +1,60 @@
+"""Which lines of the program do ops run, that call Python, while it trains?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from strategy_profiles.analysis.account.regions import regions_of
+from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import StackFrame
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.store import Profile
+
+FEWEST_SAMPLES = 10
+MOST = 0.4
+"""Least part of the samples in ops for a line to be named."""
+
+
+class PythonInOps(Struct, frozen=True):
+    """Python that ops of one worker run: generators of its input, `py_function`."""
+
+    share: float
+    """Of the time of the loop."""
+    line: StackFrame
+    """The line that most of the samples are at."""
+    of_line: float
+    """Its part of the samples in ops."""
+
+    @property
+    def said(self) -> str:
+        """`at train.py:40 (`line`)`, with its part if that is not nearly all."""
+        name = self.line.file.rpartition("/")[2]
+        part = "" if self.of_line > 0.9 else f"{units.share(self.of_line)} of the time "
+        return f"{part}at {name}:{self.line.line} (`{self.line.text}`)"
+
+
+def python_in_ops(profile: Profile, segment: int, worker: int) -> PythonInOps | None:
+    """What was sampled of a worker in the time of the loop; None if there are too few samples, or
+    no line stands out."""
+    regions = regions_of(profile, segment)
+    if regions is None or not regions.loop_ms:
+        return None
+    begin_ns, num_samples = regions.over_ns - regions.loop_ms * 1e6, 0
+    lines: Counter[StackFrame] = Counter()
+    for part in profile.stacks(worker).threads:
+        if (part.begin_ns + part.end_ns) / 2 < begin_ns or part.begin_ns >= regions.over_ns:
+            continue
+        num_samples += part.num_samples
+        for each in part.in_ops:
+            lines[each.line] += each.num_samples
+    num_in_ops = sum(lines.values())
+    if num_in_ops < FEWEST_SAMPLES:
+        return None
+    line, most = lines.most_common(1)[0]
+    if most < MOST * num_in_ops:
+        return None
+    return PythonInOps(min(1.0, num_in_ops / num_samples), line, most / num_in_ops)

@@ -172,6 +172,18 @@ def test_axe_finds_nothing_in_a_page_to_keep(open_page: Visit, runs: Server, pat
         assert findings(page, scheme) == []
 
 
+@pytest.mark.long(keep=2)
+@pytest.mark.parametrize("path", SELF_CONTAINED)
+def test_a_page_to_keep_brings_the_typeface_of_the_lab(
+    open_page: Visit, runs: Server, path: str
+) -> None:
+    page = open_page(runs.address(path))
+    used = page.evaluate("getComputedStyle(document.body).fontFamily")
+    assert used.startswith('"Lab Sans"')
+    loaded = "async () => (await document.fonts.load('1rem \"Lab Sans\"')).map(face => face.status)"
+    assert page.evaluate(loaded) == ["loaded"]
+
+
 def test_axe_finds_nothing_in_the_page_that_asks_for_the_token(
     browser: Browser, runs: Server
 ) -> None:

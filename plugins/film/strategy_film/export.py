@@ -11,7 +11,7 @@ import msgspec
 from strategy_film import Scene, film_steps, make_scene, usual_step, why_no_film
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports import Format, StepPage
-from strategy_profiles.reporting.document import content_policy, follow_theme, page
+from strategy_profiles.reporting.document import content_policy, follow_theme, page, typefaces
 from strategy_profiles.reporting.palette import PHASE_COLOURS, SERVING_COLOURS
 from strategy_profiles.tables.store import Profile
 
@@ -41,7 +41,7 @@ def _assets() -> tuple[str, str]:
     """Return the style and the script; its files share one scope."""
     folder = files("strategy_film") / "assets"
     scripts = "\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    style = (folder / "film.css").read_text(encoding="utf-8")
+    style = typefaces() + (folder / "film.css").read_text(encoding="utf-8")
     return style, f'"use strict";\n(() => {{\n{scripts}\n}})();'
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from strategy_profiles.reporting.document import content_policy, render
+from strategy_profiles.reporting.document import content_policy, render, typefaces
 from strategy_profiles.reporting.palette import (
     PART_COLOURS,
     SERIES_COLOUR,
@@ -60,7 +60,7 @@ def _style() -> Markup:
     fills = "".join(
         f".fill-{name}{{fill:var(--{name});background:var(--{name})}}" for name in colours
     )
-    return Markup("\n".join([f":root{{{variables}}}{fills}", *map(_asset, _STYLES)]))
+    return Markup("\n".join([typefaces(), f":root{{{variables}}}{fills}", *map(_asset, _STYLES)]))
 
 
 @cache

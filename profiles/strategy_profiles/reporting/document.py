@@ -17,6 +17,7 @@ from strategy_profiles.reporting.definitions import DEFINITIONS
 from strategy_profiles.reporting.palette import phase_name
 
 _PROFILES = Path(__file__).parent.parent
+_TYPEFACES = _PROFILES / "reporting/typefaces"
 _CONTROLS = (*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000))
 _SEPARATORS_AND_DIRECTIONS = (0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _CODE = re.compile(r"`([^`]+)`")
@@ -52,6 +53,7 @@ def content_policy(style: str, *scripts: str) -> str:
     allowed = " ".join(map(digest, scripts))
     return (
         f"default-src 'none'; script-src {allowed}; style-src {digest(style)}; "
+        "font-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -59,6 +61,23 @@ def content_policy(style: str, *scripts: str) -> str:
 def digest(content: str) -> str:
     """Return the source expression of a policy that allows an inline style or script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+@cache
+def typefaces() -> str:
+    """Return the style that brings Lab Sans and Lab Mono, the typefaces of the lab's own page.
+
+    They are in the style itself: a page that was saved looks as in the lab, and loads nothing.
+    """
+    return "".join(
+        f'@font-face {{font-family: "{name}"; font-weight: 400 700; '
+        f'src: url("data:font/woff2;base64,{_base64(_TYPEFACES / file)}") format("woff2")}}\n'
+        for name, file in (("Lab Sans", "lab-sans.woff2"), ("Lab Mono", "lab-mono.woff2"))
+    )
+
+
+def _base64(file: Path) -> str:
+    return base64.b64encode(file.read_bytes()).decode()
 
 
 @cache

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from strategy_profiles.reporting.document import content_policy, page
+from strategy_profiles.reporting.document import content_policy, page, typefaces
 
 
 @cache
@@ -19,7 +19,7 @@ def document(name: str, title: str, *also: str) -> tuple[str, str]:
     folder = files("strategy_contexts.lecture") / "assets"
     own = (folder / f"{name}.js").read_text(encoding="utf-8")
     script = f"{elements.replace('export function', 'function')}\n{own}"
-    shared = (folder / "shared.css").read_text(encoding="utf-8")
+    shared = typefaces() + (folder / "shared.css").read_text(encoding="utf-8")
     style = shared + (folder / f"{name}.css").read_text(encoding="utf-8")
     html = page(title, style, script, policy="", main="page", is_served=True)
     policy = content_policy(style, script, *also)

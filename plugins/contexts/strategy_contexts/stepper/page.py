@@ -12,7 +12,9 @@ from strategy_profiles.reporting import document
 from strategy_profiles.reporting.palette import REPLICA_COLOURS
 
 # The page fetches nothing and runs only the viewer: a recording is only data.
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; font-src data:"
+)
 
 
 def page(recording: Mapping[str, Any], *, step: int = 1) -> str:
@@ -29,7 +31,7 @@ def page(recording: Mapping[str, Any], *, step: int = 1) -> str:
     }
     return document.page(
         str(recording.get("title", "Contexts")),
-        _asset("stepper.css"),
+        document.typefaces() + _asset("stepper.css"),
         viewer_script(),
         policy=_POLICY,
         first_script=document.follow_theme(),

@@ -69,6 +69,7 @@ class Player {
     document.documentElement.classList.toggle("lecture", IS_IN_LECTURE);
     document.addEventListener("keydown", (event) => this.onKey(event));
     this.draw();
+    document.fonts.load("1rem 'Lab Sans'").then(() => this.resize());
   }
 
   build() {

@@ -87,7 +87,7 @@
         const x = u.valToPos(from - 0.5, "x", true), end = u.valToPos(to + 0.5, "x", true);
         ctx.fillRect(x, top + height - 4 * ratio, Math.max(end - x, ratio), 4 * ratio);
       }
-      ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+      ctx.font = `${11 * ratio}px 'Lab Sans', system-ui, sans-serif`;
       ctx.strokeStyle = ctx.fillStyle = Theme.colour("quiet");
       ctx.textAlign = "left";
       ctx.textBaseline = "alphabetic";
@@ -111,7 +111,8 @@
 
   function options(chart, width, height, series, bands) {
     const ink = Theme.colour("quiet"), line = Theme.colour("line");
-    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+    const font = "12px 'Lab Sans', system-ui, sans-serif";
+    const axis = { stroke: ink, font, labelFont: font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
     const range = chart.y_range && ((u, low, high) => {
       const { min, max } = u.scales.x;
       const zoomed = min != null && (min > u.data[0][0] || max < u.data[0].at(-1));
@@ -160,6 +161,7 @@
       made.push({ place, chart, plot: draw(place, chart) });
     }
     Theme.onChange(drawAll);
+    document.fonts.load("1rem 'Lab Sans'").then(() => window.dispatchEvent(new Event("resize"))); // canvases
     let pending = 0;
     window.addEventListener("resize", () => {
       cancelAnimationFrame(pending);

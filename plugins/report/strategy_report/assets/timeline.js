@@ -97,7 +97,7 @@
   }
 
   function drawAxis(width, height) {
-    ctx.font = "11px system-ui, sans-serif";
+    ctx.font = "11px 'Lab Sans', system-ui, sans-serif";
     ctx.fillStyle = Theme.colour("quiet");
     ctx.strokeStyle = Theme.colour("line");
     ctx.lineWidth = 1;
@@ -129,7 +129,7 @@
   }
 
   function drawLabel(row) {
-    ctx.font = "12px system-ui, sans-serif";
+    ctx.font = "12px 'Lab Sans', system-ui, sans-serif";
     ctx.fillStyle = row.colour || Theme.colour("quiet");
     ctx.fillRect(0, row.y, 3, Math.max(row.num_lanes * laneHeight, 12));
     ctx.fillStyle = Theme.colour("ink");
@@ -178,7 +178,7 @@
       ctx.fillStyle = colours[category];
       ctx.fillRect(from, y, Math.max(to - from - (to - from > 4 ? 0.5 : 0), 1), height);
       if (to - from > 34 && height >= 10) {
-        ctx.font = "10.5px system-ui, sans-serif";
+        ctx.font = "10.5px 'Lab Sans', system-ui, sans-serif";
         ctx.fillStyle = Theme.colour(`on-${category}`);
         const words = category === "wait" ? "wait" : data.phase_names[category] ?? (to - from > 220 ? name : op || name);
         ctx.fillText(shorten(words, to - from - 6), from + 3, y + height - 3.5);

@@ -27,16 +27,20 @@ STYLE = """<style>
 .lab-headline {font-size:1.45rem; line-height:1.4; margin:.1rem 0 .3rem; overflow-wrap:anywhere;
   max-width:70rem; text-wrap:pretty}
 .lab-headline b {font-weight:650}
+.lab-headline .ran {display:block; font-size:1rem; opacity:.85; margin-bottom:.15rem}
 .lab-headline code, .lab-said code {font-family:"Source Code Pro",monospace; font-size:.8em}
 .lab-said {font-size:.9rem}
-@media (max-width:48rem) {.lab-headline {font-size:1.2rem} .lab-headline.long {font-size:1.05rem}}
+@media (max-width:48rem) {.lab-headline {font-size:1.2rem} .lab-headline.long {font-size:1.05rem}
+  .lab-headline .ran {font-size:.9rem}}
 </style>"""
 
 
 def show_headline(profile: Profile, facts: Facts) -> str:
-    """One sentence or two, large. Returns their text."""
+    """What limits the segment, large, below what ran. Returns the whole text."""
     parts = headline(profile, facts)
-    show_sentence("".join(map(part_as_html, parts)))
+    ran = "".join(part_as_html(part) for part in parts if not isinstance(part, Bold))
+    limit = "".join(part_as_html(str(part)) for part in parts if isinstance(part, Bold))
+    show_sentence(f'<span class="ran">{ran}</span><b>{limit}</b>' if limit else ran)
     return "".join(parts)
 
 

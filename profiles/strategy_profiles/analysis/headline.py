@@ -29,7 +29,7 @@ MOST_OF_A_NAME = 56
 
 
 def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
-    """The parts of the text in order; those of class `Bold` are emphasised."""
+    """The parts of the text in order. What limits the segment is the last, of class `Bold`."""
     segment = facts.segment
     which = prefix_of(segment, len(profile.segments))
     first = _what_runs(
@@ -40,10 +40,10 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
         if 0 < len(segment.replica_devices) < (profile.num_ranks or 0):
             size = f"{len(segment.replica_devices)} of {profile.num_ranks:,} ranks"
         steps = "" if facts.steps.median_ms is not None else " and no known step"
-        first = ("the " if which else "The ", Bold("imported profile"), f" has {size}{steps}")
+        first = ("the " if which else "The ", f"imported profile has {size}{steps}")
     main = main_finding(facts) if facts.failure is not None else None
     if main is not None and main.key in WRONG:
-        return *which, *first, f". {main.sentence}"
+        return *which, *first, ". ", Bold(main.sentence)
     then = stuck_sentence(stuck_workers(profile)) or _limit(facts)
     is_in_sync = facts.breakdown.is_in_sync
     return *which, *first, ": ", *_pace(facts.pace, facts.steps, is_in_sync=is_in_sync, then=then)
@@ -55,14 +55,14 @@ def workload_title(workload: object) -> str:
 
 
 def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
-    runs = (" trains ", Bold(workload_title(workload))) if workload else (" runs",)
+    runs = f" trains {workload_title(workload)}" if workload else " runs"
     batch = segment.global_batch_size
     sized = "" if batch is None else f", batch {batch:,}"
     if segment.batch_sizes:
         least, most = segment.batch_sizes
         sized = f", batches of {least:,} to {most:,} examples, median {batch:,}"
     compiled = ", compiled by XLA" if segment.spec.get("xla") else ""
-    return Bold(segment.strategy), f" on {segment.size}", *runs, f"{sized}{compiled}"
+    return (f"{segment.strategy} on {segment.size}{runs}{sized}{compiled}",)
 
 
 def _pace(pace: LoopPace, steps: StepTimes, *, is_in_sync: bool, then: str) -> tuple[str, ...]:
@@ -70,14 +70,18 @@ def _pace(pace: LoopPace, steps: StepTimes, *, is_in_sync: bool, then: str) -> t
     known, or if workers step beside each other: there one's step takes longer."""
     step_ms, loop_ms = steps.median_ms, pace.ms_per_step
     if step_ms is None:
-        return (f"{steps.why_no_time}. {then}".rstrip(),)
+        return f"{steps.why_no_time}.", *_limited(then)
     if loop_ms is None or not is_in_sync:
         taken = "a step takes " if is_in_sync else "a step is done every "
-        return taken, Bold(units.milliseconds(step_ms)), f". {then}".rstrip()
+        return f"{taken}{units.milliseconds(step_ms)}.", *_limited(then)
     rate = pace.examples_per_second
     also = "" if rate is None else f" ({units.rate(rate, 'examples')})"
-    alone = f"{also}, the step itself {units.milliseconds(step_ms)}. {then}".rstrip()
-    return "the loop takes ", Bold(f"{units.milliseconds(loop_ms)} a step"), alone
+    alone = f"{also}, the step itself {units.milliseconds(step_ms)}."
+    return f"the loop takes {units.milliseconds(loop_ms)} a step{alone}", *_limited(then)
+
+
+def _limited(then: str) -> tuple[str, ...]:
+    return (" ", Bold(then)) if then else ()
 
 
 def _limit(facts: Facts) -> str:

@@ -17,9 +17,9 @@ STYLE = """<style>
   overflow-x:auto; border:1px solid color-mix(in srgb, currentColor 16%, transparent);
   border-radius:.4rem; padding:.4rem 0; margin:.1rem 0 .4rem}
 .lab-code .file {padding:0 .7rem .2rem; opacity:.75}
-.lab-code .row {display:grid; grid-template-columns:4.9rem 3.2rem 2.4rem max-content;
-  min-width:100%; width:max-content}
+.lab-code .row {display:grid; grid-template-columns:4.9rem 3.2rem 2.4rem minmax(0,1fr)}
 .lab-code .row > * {padding:0 .35rem; white-space:pre}
+.lab-code .row .text {white-space:pre-wrap; overflow-wrap:anywhere}
 .lab-code .ms, .lab-code .share, .lab-code .number {text-align:right;
   font-variant-numeric:tabular-nums}
 .lab-code .near :is(.number, .text) {opacity:.7}
@@ -29,6 +29,10 @@ STYLE = """<style>
 .lab-code.diff > div {padding:0 .7rem; white-space:pre; min-width:100%; width:max-content}
 .lab-code .gone {background:rgba(220,40,40,.16)}
 .lab-code .new {background:rgba(20,150,60,.18)}
+@media (max-width:48rem) {
+  .lab-code .row {grid-template-columns:4.6rem 2.6rem 2rem minmax(0,1fr)}
+  .lab-code .row.near .text {white-space:pre; overflow:hidden; text-overflow:ellipsis}
+}
 .lab-shares {display:flex; height:1.9rem; border-radius:.3rem; overflow:hidden; gap:1px;
   margin:.1rem 0 .3rem}
 .lab-shares > div {min-width:2px; overflow:hidden; white-space:nowrap; padding:.3rem 0;
@@ -49,6 +53,8 @@ _COOLEST, _HOTTEST = 0.08, 0.48
 
 def show_code(code: Code) -> None:
     """Draw the lines of each file; the more time a line takes, the warmer its ground.
+
+    Lines that are too long go on below, on a phone only those that take time.
 
     The time of a line that calls steps is a link to the spans of one of them.
     """

@@ -50,7 +50,7 @@ def _show_detail(profile: Profile) -> None:
     details = [failed.detail for failed in profile.events(Failed) if failed.detail]
     if details:
         with st.expander("Details of the failure"):
-            st.code(details[-1][:20_000], language=None)
+            st.code(details[-1][:20_000], language=None, wrap_lines=True)
 
 
 def _show_notes(title: str, notes: list[str]) -> None:

@@ -45,7 +45,7 @@ def show_how_to_record_again(opened: OpenRun) -> None:
     same = ", with the same arguments" if program.arguments else ""
     gain = ": this page says what the change has gained" if opened.profile.segments else ""
     st.caption(f"Then record it again{same}{gain}.")
-    st.code(program.command, language=None)
+    st.code(program.command, language=None, wrap_lines=True)
 
 
 def earlier_run(run: Path) -> Path | None:

@@ -125,7 +125,7 @@ def _show_one(
                 gain = st.empty()
                 st.caption(advice)
             if finding.change is not None:
-                st.code(finding.change.difference, language=None)
+                st.code(finding.change.difference, language=None, wrap_lines=True)
             offer(finding, index == 0)
     return gain
 

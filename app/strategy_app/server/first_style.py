@@ -78,9 +78,10 @@ FIRST_STYLE = f"""
 .st-key-page_row {{row-gap:0.5rem !important}}
 .st-key-page_modes {{margin-left:0.75rem; padding-left:0.75rem;
   border-left:1px solid color-mix(in srgb, currentColor 25%, transparent)}}
-.glossary {{padding:0}} .glossary dt {{font-weight:600; margin-top:0.75rem}}
+.glossary {{margin:0; padding:0}} .glossary dt {{font-weight:600; margin-top:0.75rem}}
 .glossary dd {{margin:0; max-width:60rem}}
 .st-key-run_picker {{min-height:2.5rem}}
+.st-key-pick_a, .st-key-pick_b {{min-height:4.25rem}}
 @media not (max-width:{NARROW}) {{ .st-key-run_actions {{min-height:2.5rem}} }}
 .st-key-form_note {{min-height:2.8rem}}
 .st-key-measured_gain a p {{text-decoration:underline}}
@@ -108,6 +109,20 @@ FIRST_STYLE = f"""
   .st-key-run_head [data-testid=stColumn]:first-child {{flex:1 1 auto !important;
     min-width:0 !important; max-width:100% !important; width:auto !important}}
   .st-key-why_first {{flex-direction:column-reverse !important}}
+  /* The numbers below it begin where they stay: out of sight. */
+  .st-key-overview_answer {{min-height:75dvh}}
+  .st-key-page_row {{row-gap:0.75rem !important}}
+  /* One line for what leads to other doors, one for links, one for buttons: the list stays. */
+  .st-key-more_runs {{flex-basis:100%}}
+  .st-key-run_actions {{min-height:5.25rem}}
+  .st-key-run_actions [data-testid=stHorizontalBlock] {{gap:0.3rem}}
+  .st-key-run_actions button {{padding-inline:0.5rem}}
+  /* On a phone A and B are below each other, and the button that swaps them is beside both. */
+  .st-key-sides [data-testid=stHorizontalBlock]
+    {{display:grid; grid-template:"a swap" "b swap" / 1fr 3rem; gap:0.5rem}}
+  .st-key-sides [data-testid=stColumn] {{width:auto !important; min-width:0 !important}}
+  .st-key-sides [data-testid=stColumn]:nth-child(2)
+    {{grid-area:swap; display:flex; flex-direction:column; justify-content:center}}
 }}
 @media not (max-width:{NARROW}) {{
   [class*="st-key-narrow_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-narrow_"])

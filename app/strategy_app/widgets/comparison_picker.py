@@ -12,7 +12,6 @@ from operator import attrgetter
 
 import streamlit as st
 
-from strategy_app.server.first_style import NARROW
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.more_runs import offer_repetitions, pick_more
 from strategy_app.widgets.picker import LAST_RUN, pick_run
@@ -30,16 +29,6 @@ from strategy_profiles.user_input.text import whole_or_none
 _MOST_READ = 20
 """Limit on the runs that are read to find a default."""
 _MOST_TOLD = 3
-_STYLE = f"""<style>
-@media (max-width:{NARROW}) {{
-  .st-key-sides [data-testid=stHorizontalBlock]
-    {{display:grid; grid-template:"a swap" "b swap" / 1fr 3rem; gap:0.5rem}}
-  .st-key-sides [data-testid=stColumn] {{width:auto !important; min-width:0 !important}}
-  .st-key-sides [data-testid=stColumn]:nth-child(2)
-    {{grid-area:swap; display:flex; flex-direction:column; justify-content:center}}
-}}
-</style>"""
-"""On a phone the pickers are below each other, and the button that swaps them is beside both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +67,6 @@ def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
         before = earlier_run(runs[first].path)
         if before is not None and before.name in names:
             first, other = names.index(before.name), first
-    st.html(_STYLE)
     left, middle, right = st.container(key="sides").columns([8, 1.4, 8])
     with left:
         one = _pick_run(runs, "A", first)

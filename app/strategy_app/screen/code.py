@@ -31,7 +31,7 @@ STYLE = """<style>
 .lab-code .new {background:rgba(20,150,60,.18)}
 @media (max-width:48rem) {
   .lab-code .row {grid-template-columns:4.6rem 2.6rem 2rem minmax(0,1fr)}
-  .lab-code .row.near .text {white-space:pre; overflow:hidden; text-overflow:ellipsis}
+  .lab-code .row:not(.most) .text {white-space:pre; overflow:hidden; text-overflow:ellipsis}
 }
 .lab-shares {display:flex; height:1.9rem; border-radius:.3rem; overflow:hidden; gap:1px;
   margin:.1rem 0 .3rem}
@@ -54,7 +54,8 @@ _COOLEST, _HOTTEST = 0.08, 0.48
 def show_code(code: Code) -> None:
     """Draw the lines of each file; the more time a line takes, the warmer its ground.
 
-    Lines that are too long go on below, on a phone only those that take time.
+    Lines that are too long go on below, on a phone only the one that takes most: what to
+    do is to be in sight, too.
 
     The time of a line that calls steps is a link to the spans of one of them.
     """
@@ -82,7 +83,8 @@ def _row(each: CodeLine, margin: int, most: float) -> str:
     kind, ground, time, share = "near", "", "", ""
     if each.share is not None:
         opacity = _COOLEST + (_HOTTEST - _COOLEST) * each.share / most
-        kind, ground = "lit", f' style="background:rgba({_HEAT},{opacity:.2f})"'
+        kind = "lit most" if each.share == most else "lit"
+        ground = f' style="background:rgba({_HEAT},{opacity:.2f})"'
         time, share = units.milliseconds(each.ms_per_step), units.share(each.share)
     if each.step is not None and (run := st.query_params.get("run")):
         address = f"timeline?{urlencode({'run': run, 'step': each.step})}"

@@ -28,7 +28,7 @@ _END = 2.75
 _SMALLEST = 0.006
 _UNKNOWN = 0.012
 """Widths of a cell with next to nothing, and of one whose value is not known."""
-_TITLE = 22
+_TITLE = 18
 _ON_RIGHT = frozenset({"gradient", "reduce", "optimizer", "workers"})
 _MOST_PAIRS = 6
 

@@ -93,7 +93,7 @@ FIRST_STYLE = f"""
 @media (max-width:{NARROW}) {{
   [data-testid=stExpandSidebarButton]::after {{content:"Menu"; font-size:.9rem}}
   button kbd {{display:none !important}}
-  [data-testid=stHeading] h2 {{font-size:1.25rem !important; padding:0.25rem 0 0}}
+  [data-testid=stHeading] h2 {{font-size:1.1rem !important; padding:0}}
   .st-key-page_modes {{margin-left:0; padding-left:0; border-left:none}}
   /* A line of its own from the beginning: links are narrower before their script is loaded. */
   .st-key-page_row > [data-testid=stLayoutWrapper]:has(> .st-key-page_modes) {{flex-basis:100%}}

@@ -150,6 +150,7 @@ reference: $(VENV)/.runs
 	$(BIN)/python -m tests.reference.run_folder > docs/run-folder.md
 	$(BIN)/python -m tests.reference.run_spec > docs/run-spec.md
 	$(BIN)/python -m tests.reference.tables > docs/tables.md
+	$(BIN)/python -m tests.plugins.failures.reference > plugins/failures/README.md
 
 # What the Contexts page shows without TensorFlow.
 recordings: $(VENV)/.runs

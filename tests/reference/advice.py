@@ -9,8 +9,6 @@ import inspect
 import sys
 
 from strategy_profiles.analysis.advice.registry import RULES, Rule
-from strategy_profiles.analysis.advice.rules import failure
-from strategy_profiles.analysis.failures.known import KNOWN
 
 _HEAD = """# Advice
 
@@ -39,16 +37,7 @@ def _section(rule: Rule) -> str:
     proposes = _proposal(rule)
     body = rest.strip().replace("## ", "### ")
     predicts = _prediction(rule)
-    known = f"{_known_errors()}\n\n" if rule.key == failure.KEY else ""
-    return f"## `{rule.key}`\n\n**{title}**\n\n{body}\n\n{known}{proposes}\n\n{predicts}\n"
-
-
-def _known_errors() -> str:
-    """A line for each error that is known by what causes it."""
-    errors = (
-        f"- `{each.key}`: {each.cause.format(who='a replica')}. {each.remedy}" for each in KNOWN
-    )
-    return "\n".join([f"### The {len(KNOWN)} errors that are known", "", *errors])
+    return f"## `{rule.key}`\n\n**{title}**\n\n{body}\n\n{proposes}\n\n{predicts}\n"
 
 
 def _proposal(rule: Rule) -> str:

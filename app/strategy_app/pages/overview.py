@@ -23,7 +23,7 @@ from strategy_app.widgets.recorded_again import show_how_to_record_again, show_m
 from strategy_app.widgets.segments import facts_of, pick_segment
 from strategy_app.widgets.verdict import show_findings, show_gains, show_headline
 from strategy_profiles.analysis.facts import Facts, Finding
-from strategy_profiles.analysis.failures.of_run import explained_without_steps
+from strategy_profiles.analysis.failures import explained_without_steps
 from strategy_profiles.analysis.no_capture import ANNOTATE_STEPS
 from strategy_profiles.answers.answer import Code
 from strategy_profiles.questions.breakdown import breakdown

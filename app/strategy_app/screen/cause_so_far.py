@@ -15,8 +15,7 @@ from strategy_app.widgets.segments import facts_of
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.verdict import STYLE, part_as_html
 from strategy_profiles.analysis.facts import Finding
-from strategy_profiles.analysis.failures.explain import Explained
-from strategy_profiles.analysis.failures.of_run import explained_without_steps
+from strategy_profiles.analysis.failures import Explained, explained_without_steps
 from strategy_profiles.analysis.findings import findings
 from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.answers.answer import Code, Shares

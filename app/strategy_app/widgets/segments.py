@@ -8,7 +8,7 @@ import streamlit as st
 
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.text import plain
-from strategy_profiles.analysis.failures.of_run import explained_without_steps
+from strategy_profiles.analysis.failures import explained_without_steps
 from strategy_profiles.analysis.findings import Facts, gather_facts
 from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.reporting import spec_changes

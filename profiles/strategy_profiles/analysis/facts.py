@@ -27,7 +27,7 @@ from strategy_profiles.analysis.element_types import (
     computed_in,
 )
 from strategy_profiles.analysis.epoch_ends import EpochEnds, epoch_ends
-from strategy_profiles.analysis.failures.of_run import failed_in
+from strategy_profiles.analysis.failures import failed_in
 from strategy_profiles.analysis.headline_segment import num_alike
 from strategy_profiles.analysis.input_collectives import input_collectives
 from strategy_profiles.analysis.input_share import InputShare, input_share

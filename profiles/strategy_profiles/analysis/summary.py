@@ -25,7 +25,7 @@ from strategy_profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from strategy_profiles.analysis.cost import cost_text
 from strategy_profiles.analysis.efficiency import efficiency
 from strategy_profiles.analysis.epoch_ends import EpochEnds
-from strategy_profiles.analysis.failures.of_run import explained_without_steps
+from strategy_profiles.analysis.failures import explained_without_steps
 from strategy_profiles.analysis.findings import Facts, Finding, Predict, findings, gather_facts
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.input_stages import InputStages, input_stages

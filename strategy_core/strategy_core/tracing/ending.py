@@ -57,7 +57,7 @@ def _explain(failed: Failed, step: int | None, num_replicas: int) -> None:
 
     Of an unknown error only its step is said: the traceback has the rest.
     """
-    from strategy_profiles.analysis.failures.explain import explain
+    from strategy_profiles.analysis.failures import explain
 
     explained = explain(failed, step, num_replicas)
     num_lines = len(explained.lines) if explained.key else step is not None

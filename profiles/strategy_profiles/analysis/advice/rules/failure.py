@@ -3,7 +3,7 @@
 ## What it does
 
 Explains the error that ended the run: the step, the replica, the layer and the line that it came
-from, and its cause, if it is one of the errors that are known by what causes them. Three errors
+from, and its cause, if an installed package knows the error by what causes it. Three errors
 have rules of their own. A run that failed before its first step has the same explanation.
 
 ## Why is this slow
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.facts import Facts, Finding, finding
-from strategy_profiles.analysis.failures.explain import explain
+from strategy_profiles.analysis.failures import explain
 from strategy_profiles.run.tensorflow_names import (
     SHAPES_DIFFER,
     VARIABLES_IN_FIRST_STEP,

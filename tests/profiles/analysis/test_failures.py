@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import strategy_profiles
-from strategy_profiles.analysis.failures.explain import explain
-from strategy_profiles.analysis.failures.known import KNOWN
+from strategy_profiles.analysis.failures import explain
 from strategy_profiles.analysis.findings import findings, gather_facts
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.run.events import Failed
+from tests.plugins.test_stranger import Packages
 from tests.replaced import replace
 from tests.synthetic import write_run
 
@@ -23,17 +23,33 @@ EMPTY = Failed(
 )
 
 
-def test_an_error_has_its_replica_layer_line_step_and_cause() -> None:
-    explanation = explain(EMPTY, 12, 4)
-    assert (explanation.key, explanation.replica, explanation.layer) == (
-        "empty-batch",
-        2,
-        "scale_1",
+ENTRIES = """
+from strategy_profiles.analysis.failures import Known
+MOON = Known("moon", "moon is (full|new)", "{who} looked at the moon", "Look away.")
+CALLED = Known("called", r"odd\\.py", "odd.py was called", "Call another.", is_of_traceback=True)
+ENTRIES = (MOON, CALLED)
+"""
+
+
+def test_an_error_that_a_package_knows_has_its_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = Packages(tmp_path)
+    entries = "moon = moonstruck.known:ENTRIES\nlost = moonstruck.gone\n"
+    packages.add("moonstruck", f"[strategy_lab.failures]\n{entries}", known=ENTRIES)
+    monkeypatch.syspath_prepend(tmp_path)
+    node = "[[{{node replica_1/model/dense/MatMul}}]]"
+    explanation = explain(Failed("OddError: the moon is full.", node, place="a.py:2"), 3, 2)
+    assert (explanation.key, explanation.replica, explanation.layer) == ("moon", 1, "dense")
+    assert explanation.sentence == (
+        "The run failed in step 3 at a.py:2, in `dense` because replica 1 looked at the moon "
+        "(OddError: the moon is full)."
     )
-    assert explanation.sentence.startswith(
-        "The run failed in step 12 at train.py:15, in `scale_1` because replica 2 got no example"
-    )
-    assert "drop_remainder=True" in explanation.advice
+    assert explanation.advice == "Look away."
+    calls = 'Traceback (most recent call last):\n  File "odd.py", line 3\nKeyError\n'
+    assert explain(Failed("KeyError", calls), None).key == "called"
+    calls = calls.replace("odd.py", "the moon is new.py")
+    assert explain(Failed("KeyError", calls), None).key is None
 
 
 def test_an_unknown_error_is_shown_as_it_was_written_with_its_replica_and_step() -> None:
@@ -83,13 +99,6 @@ def test_before_the_first_step_there_is_no_step_to_look_at() -> None:
 
 def test_a_program_with_one_replica_names_none() -> None:
     assert explain(EMPTY, 12, 1).replica is None
-
-
-@pytest.mark.parametrize("entry", KNOWN, ids=lambda entry: entry.key)
-def test_every_known_error_says_cause_and_remedy_in_sentences(entry: object) -> None:
-    cause, remedy = entry.cause, entry.remedy  # type: ignore[attr-defined]
-    assert not cause.endswith(".")
-    assert remedy.endswith(".")
 
 
 def test_the_failure_is_the_headline_of_a_failed_run(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from functools import cache
 import pytest
 
 from strategy_core.recorder.failure import failed_by
-from strategy_profiles.analysis.failures.explain import explain, matching
-from strategy_profiles.analysis.failures.known import KNOWN
+from strategy_failures.known import KNOWN
+from strategy_profiles.analysis.failures import explain, matching
 from strategy_profiles.run.events import Failed
-from tests.failures.programs import PROGRAMS, Program
+from tests.plugins.failures.programs import PROGRAMS, Program
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 OF_PROCESSES = {"lost-worker"}
@@ -80,7 +80,7 @@ def test_every_text_that_is_looked_for_is_one_that_tensorflow_says() -> None:
         (entry.key, part)
         for entry in KNOWN
         if entry.key not in OF_PROCESSES
-        for part in alternatives(entry.pattern.pattern)
+        for part in alternatives(entry.pattern)
         if not any(re.search(part, text, re.DOTALL) for text in texts[entry.key])
     ]
     assert not unsaid, "\n".join(map(str, unsaid))

@@ -114,7 +114,7 @@ LOST_WORKER = """
 import json, socket, subprocess, sys
 import tensorflow as tf
 from strategy_core.recorder.failure import failed_by
-from strategy_profiles.analysis.failures.explain import matching
+from strategy_profiles.analysis.failures import matching
 with socket.socket() as free:
     free.bind(("localhost", 0))
     address = f"localhost:{free.getsockname()[1]}"

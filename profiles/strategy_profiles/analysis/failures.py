@@ -1,14 +1,23 @@
-"""The cause of a failed run: what failed, on which replica, in which layer, line and step."""
+"""Why did the run fail: what failed, on which replica, in which layer, line and step.
+
+Causes are those of the errors that packages know: entry points of the group
+`strategy_lab.failures`, each a tuple of `Known`.
+"""
 
 from __future__ import annotations
 
 import re
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from strategy_profiles.analysis.failures.entry import Known
 from strategy_profiles.analysis.scopes import scoped
+from strategy_profiles.registered import loaded
 from strategy_profiles.run.events import Failed
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.store import Profile
 
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _REPLICA = re.compile(r"(?:^|/)replica_(\d{1,9})/")
@@ -20,11 +29,30 @@ _FRAMES = re.compile(r"\ATraceback \(most recent call last\):\n(?: .*\n)*")
 """The calls before the error, with their source lines."""
 
 
+class Known(Struct, frozen=True):
+    """An error and its cause."""
+
+    key: str
+    pattern: str
+    """A regular expression, of the type and the message of the error; a dot matches a new line."""
+    cause: str
+    """A clause that follows `because`; `{who}` is the replica, or `a replica` if it is unknown."""
+    remedy: str
+    """Sentences."""
+    is_of_traceback: bool = False
+    """Whether the pattern is of the traceback as well: some errors have no message."""
+
+    def matches(self, message: str, detail: str) -> bool:
+        """Whether this is the error with that message and traceback."""
+        after = detail if self.is_of_traceback else _FRAMES.sub("", detail, count=1)
+        return re.search(self.pattern, f"{message}\n{after}", re.DOTALL) is not None
+
+
 class Explained(Struct, frozen=True):
     """Why a run failed."""
 
     key: str | None
-    """Of the entry in `KNOWN`; None if the error is not known."""
+    """Of the entry; None if the error is not known."""
     sentence: str
     advice: str
     replica: int | None
@@ -54,6 +82,21 @@ def explain(failed: Failed, step: int | None, num_replicas: int = 1) -> Explaine
     )
 
 
+def failed_in(profile: Profile) -> Failed | None:
+    """The error that the status of a failed run names; None if no process recorded it."""
+    if profile.status.state != "failed":
+        return None
+    message = profile.status.message or ""
+    events = [event for event in profile.events(Failed) if event.message in message]
+    return events[-1] if events else None
+
+
+def explained_without_steps(profile: Profile) -> Explained | None:
+    """Why a run failed before its first step; None if it did not."""
+    failed = None if profile.segments else failed_in(profile)
+    return explain(failed, None) if failed else None
+
+
 def _remedy(failed: Failed, step: int | None) -> str:
     """What to do about an error that no entry matches; empty before the first step."""
     if step is None:
@@ -62,17 +105,15 @@ def _remedy(failed: Failed, step: int | None) -> str:
 
 
 def matching(failed: Failed) -> list[Known]:
-    """The entries of `KNOWN` that the error matches; the first one counts.
+    """The entries that the error matches; the first one counts.
 
     Only the error that ended the run is searched. The traceback may begin with errors that were
     being handled when it was raised, such as the end of the data that a loop ran into.
     """
-    # Their patterns take a while to compile, and most runs do not fail.
-    from strategy_profiles.analysis.failures.known import KNOWN
-
-    whole = f"{failed.message}\n{_last(failed.detail)}"
-    own = f"{failed.message}\n{_FRAMES.sub('', _last(failed.detail), count=1)}"
-    return [each for each in KNOWN if each.pattern.search(whole if each.is_of_traceback else own)]
+    detail = _last(failed.detail)
+    # Loaded now: most runs do not fail.
+    entries = chain.from_iterable(loaded("failures", tuple)[0].values())
+    return [entry for entry in entries if entry.matches(failed.message, detail)]
 
 
 def _last(detail: str) -> str:

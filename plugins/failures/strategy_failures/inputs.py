@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from strategy_profiles.analysis.failures.entry import known
+from strategy_profiles.analysis.failures import Known
 
 INPUTS = (
-    known(
+    Known(
         "empty-batch",
         r"slice index 0 of dimension 0 out of bounds|Reduction axis 0 is empty in shape \[0|"
         r"Input to reshape is a tensor with 0 values",
@@ -14,7 +14,7 @@ INPUTS = (
         "Call batch() with drop_remainder=True, or choose a batch and a number of examples "
         "that divide by the number of replicas.",
     ),
-    known(
+    Known(
         "end-of-data",
         r"OutOfRangeError: End of sequence|"
         r"\A(?!.*/keras/src/).*tensorflow/python/.*\nStopIteration\s*\Z",
@@ -23,7 +23,7 @@ INPUTS = (
         "dataset` stops by itself.",
         is_of_traceback=True,
     ),
-    known(
+    Known(
         "no-batch",
         r"/keras/src/.*\nStopIteration\s*\Z",
         "the dataset has not a single batch",
@@ -31,7 +31,7 @@ INPUTS = (
         "batch. A filter() or a shard() may have left none.",
         is_of_traceback=True,
     ),
-    known(
+    Known(
         "not-batched",
         r"in get_static_batch_dim\n.*IndexError",
         "a strategy was given a dataset without batches, which it cannot divide between replicas",
@@ -39,27 +39,27 @@ INPUTS = (
         "experimental_distribute_dataset.",
         is_of_traceback=True,
     ),
-    known(
+    Known(
         "batch-not-divisible",
         r"`global_batch_size` \S+ is not divisible by `num_replicas_in_sync`",
         "the global batch does not divide by the number of replicas",
         "Choose a global batch that is a multiple of strategy.num_replicas_in_sync.",
     ),
-    known(
+    Known(
         "generator-type",
         r"`generator` yielded an element that could not be converted to the expected type",
         "the generator of the dataset yielded another type than it was declared with",
         "Give from_generator the output_signature that the generator has, or convert what it "
         "yields.",
     ),
-    known(
+    Known(
         "generator-shape",
         r"`generator` yielded an element of shape \S+ ?.* where an element of shape",
         "the generator of the dataset yielded another shape than it was declared with",
         "Give from_generator the output_signature that the generator has (None for a size "
         "that varies), or pad what it yields.",
     ),
-    known(
+    Known(
         "input-python",
         r"(?:UnknownError|InvalidArgumentError): (?!TypeError: `generator` yielded)\w+: .*"
         r"\nTraceback \(most recent call last\):.*\{\{node (?:PyFunc|EagerPyFunc)",
@@ -67,26 +67,26 @@ INPUTS = (
         "Correct the generator or the function; the traceback inside of the message names its "
         "line. Dataset.ignore_errors() leaves out the examples that fail.",
     ),
-    known(
+    Known(
         "ragged-batch",
         r"Cannot add tensor to the batch: number of elements does not match",
         "examples of different shapes cannot become one batch",
         "Resize, crop or pad the examples in map() before batch(), or call padded_batch() instead.",
     ),
-    known(
+    Known(
         "no-file",
         r"NotFoundError: (?!.*restoring)\S.*; No such file or directory",
         "a file that TensorFlow was to read does not exist, at least not on this machine",
         "Check the path. Each worker reads the files by itself: put them where all of them "
         "can, at the same path.",
     ),
-    known(
+    Known(
         "broken-record",
         r"corrupted record at \d+|truncated record at \d+",
         "a file of the dataset is no TFRecord file, is cut off, or is compressed",
         "Write the file again. Give TFRecordDataset its compression_type if it is compressed.",
     ),
-    known(
+    Known(
         "example-feature",
         r"Feature: \S+ \(data type: \w+\) is required but could not be found|"
         r"Can't parse serialized Example",
@@ -94,27 +94,27 @@ INPUTS = (
         "Give parse_single_example the names, types and shapes that were written, and a "
         "default_value for a feature that may be missing.",
     ),
-    known(
+    Known(
         "too-few-files",
         r"Could not apply FILE based sharding: the dataset only has \d+ file",
         "there are fewer files than workers, and each worker was to read files of its own",
         "Set options.experimental_distribute.auto_shard_policy to AutoShardPolicy.DATA, or "
         "write at least as many files as there are workers.",
     ),
-    known(
+    Known(
         "no-shardable-files",
         r"Found an unshardable source dataset",
         "each worker was to read files of its own, and the dataset does not begin with files",
         "Set options.experimental_distribute.auto_shard_policy to AutoShardPolicy.DATA, or to "
         "OFF if each worker already reads its own part.",
     ),
-    known(
+    Known(
         "arrays-differ",
         r"Data cardinality is ambiguous",
         "the arrays of inputs and targets have different numbers of examples",
         "Give fit arrays of the same length.",
     ),
-    known(
+    Known(
         "not-numbers",
         r"Invalid dtype: object|Cast string to \w+ is not supported|"
         r"Value for attr 'T' of string is not in the list of allowed values|"
@@ -123,13 +123,13 @@ INPUTS = (
         "Convert the data to numbers of one shape first: StringLookup or TextVectorization "
         "for text, padding for rows.",
     ),
-    known(
+    Known(
         "labels",
         r"label value of -?\d+ which is outside the valid range",
         "{who} got a label that is outside of the range of the model's classes",
         "Give the last layer as many units as there are classes, and number the labels from 0.",
     ),
-    known(
+    Known(
         "embedding-index",
         r"indices\[[\d,]*\] = -?\d+ is not in \[0, \d+\)",
         "{who} got an index that is outside of the table that it is looked up in",

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from strategy_profiles.analysis.failures.entry import known
+from strategy_profiles.analysis.failures import Known
 
 CLUSTERS = (
-    known(
+    Known(
         "no-device",
         r"Could not satisfy (?:explicit )?device specification",
         "the program names a device that this process does not have",
         "Look at tf.config.list_logical_devices(). Leave out the devices, and "
         "MirroredStrategy() takes all GPUs.",
     ),
-    known(
+    Known(
         "device-twice",
         r"No duplicates allowed in `devices` argument",
         "the strategy was given one device twice",
         "Name each device once. tf.config.set_logical_device_configuration divides one device "
         "into several.",
     ),
-    known(
+    Known(
         "devices-late",
         r"(?:Virtual|Visible) devices cannot be modified after being initialized|"
         r"cannot be modified after initialization",
         "devices, or their threads, were set after TensorFlow had started",
         "Move the call of tf.config before the first tensor, strategy and model.",
     ),
-    known(
+    Known(
         "collectives-late",
         r"Collective ops must be configured at program startup",
         "MultiWorkerMirroredStrategy was made after TensorFlow had started",
         "Make it before the first tensor, dataset and model, and only once in a process.",
     ),
-    known(
+    Known(
         "tf-config",
         r"tfconfig_cluster_resolver\.py.*JSONDecodeError|`task_id` \d+ exceeds the maximum id|"
         r"`task_type` '\w+' not found in cluster_spec|Disallowed task type found in cluster spec|"
@@ -43,34 +43,34 @@ CLUSTERS = (
         "from 0 and differs.",
         is_of_traceback=True,
     ),
-    known(
+    Known(
         "no-servers",
         r"There must be at least one (?:ps|worker)|Cluster spec must be non-empty",
         "ParameterServerStrategy needs parameter servers and workers, and its cluster has none",
         'Name them in the cluster of TF_CONFIG as "ps" and "worker", and start '
         "tf.distribute.Server in each of these processes.",
     ),
-    known(
+    Known(
         "coordinator-strategy",
         r"Strategy' object has no attribute '_cluster_coordinator'",
         "ClusterCoordinator was given another strategy than ParameterServerStrategy",
         "Make it with a tf.distribute.ParameterServerStrategy; other strategies need no "
         "coordinator: call strategy.run.",
     ),
-    known(
+    Known(
         "port-in-use",
         r"Could not start gRPC server",
         "the port of this process is used by another one, or is not allowed",
         "Choose a free port in TF_CONFIG; end processes that an earlier run left behind.",
     ),
-    known(
+    Known(
         "no-tpu",
         r"Please provide a TPU Name to connect to|TPUs not found in the cluster",
         "the program wants a TPU, and this machine is not connected to one",
         "Give TPUClusterResolver the name of the TPU, or tpu='local' on a TPU VM. Strategy "
         "Lab can emulate TPU cores on CPUs.",
     ),
-    known(
+    Known(
         "lost-worker",
         r"\bUnavailableError\b",
         "another process of the cluster could not be reached",

@@ -1,0 +1,1 @@
+"""Errors of TensorFlow and Keras that are known by what causes them."""

@@ -163,10 +163,11 @@ $(VENV)/.docs: $(VENV)/.runs $(LOCKS)/docs.lock
 
 # Every figure of docs/figures.md, measured here; wants a quiet machine and more than an hour.
 FIGURES := startup reconfigure live_page timeline big_profile pages summary exports context_tracer \
-	compare_noise capture_overhead spare_devices tpu xspace wire clock cluster cluster_changes parameter_server \
+	compare_noise capture_overhead spare_devices tpu xspace clock cluster cluster_changes parameter_server \
 	viewers busy_machine advice
 FIGURES += import_profile  # of plugins/imports
 FIGURES += scaling  # of plugins/replay
+FIGURES += wire  # of plugins/links
 figures: $(VENV)/.tests
 	for name in $(FIGURES); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 	$(BIN)/python -m tests.plugins.gate.calibration  # of plugins/gate

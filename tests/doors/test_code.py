@@ -24,7 +24,6 @@ OPENS = {
     "strategy_core/cluster/config_check.py": CHILD,
     "strategy_core/cluster/discovery/resolve.py": CHILD,
     "strategy_core/cluster/discovery/resolvers.py": SYSTEM,
-    "strategy_core/cluster/network/link_emulator.py": SYSTEM,
     "strategy_core/cluster/network/namespaces.py": SYSTEM,
     "strategy_core/cluster/network/setup_helper.py": CHILD,
     "strategy_core/cluster/telemetry/link_meter.py": SYSTEM,

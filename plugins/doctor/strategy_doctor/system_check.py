@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from strategy_core.cluster.network.isolation import why_not_contained, why_not_emulated
-from strategy_core.cluster.network.setup_helper import SEARCHED
 from strategy_core.processes.free_port import FIRST_PORT, free_port
 from strategy_doctor.check import Check, broken, missing, present
 from strategy_profiles.errors import LabError
@@ -30,12 +29,9 @@ def network_checks() -> Iterator[Check]:
     else:
         yield present("namespaces", title, "a cluster on this machine has a network of its own")
     title, costs = "Emulated links", "network.rate_mbit and network.delay_ms of a run"
-    tools = [tool for tool in ("ip", "tc") if shutil.which(tool, path=SEARCHED) is None]
-    if tools:
-        state = f"{' and '.join(tools)} not found"
-        yield missing("links", title, state, costs, "Install the package iproute2")
-    elif why := why_not_emulated():
-        yield missing("links", title, why, costs, "Run as root, or allow user namespaces")
+    if why := why_not_emulated():
+        advice = "Run as root, or allow user namespaces; the tools are in the package iproute2"
+        yield missing("links", title, why, costs, advice)
     else:
         yield present("links", title, "ip and tc work in a namespace")
 

@@ -1,8 +1,9 @@
 """The network of a local cluster: a separate one if the system allows it.
 
 TensorFlow's servers listen on every interface and do not authenticate clients. So a local cluster
-gets a network namespace: only its own processes reach its ports, and they reach nothing else. To
-emulate links, each process gets its own namespace and interface.
+gets a network namespace: only its own processes reach its ports, and they reach nothing else. If
+links are emulated, which a package does (entry points of the group `strategy_lab.links`), each
+process gets its own namespace and interface.
 
     with lay_network(spec, 3) as network:
         spawner.spawn(network.namespace_handles[0])  # the worker enters before any import
@@ -26,11 +27,11 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from strategy_core.cluster.network.ports import reserved_ports
-from strategy_core.cluster.network.setup_helper import NetworkSetup, address
 from strategy_core.processes import protocol
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_profiles.errors import LabError
+from strategy_profiles.registered import registered
 from strategy_profiles.run.events import Note
 from strategy_profiles.spec.run_spec import NetworkOptions
 
@@ -73,18 +74,16 @@ def lay_network(options: NetworkOptions, num_processes: int) -> Network:
     """The network of a local cluster; raises LabError if links cannot be emulated."""
     if not options.contain and not options.emulates:
         return _open_network(num_processes, "network.contain is false")
-    wanted = NetworkSetup(
-        num_processes if options.emulates else 0, options.rate_mbit, options.delay_ms
-    )
     try:
-        return _contained_network(wanted, num_processes)
+        return _own_network(options, num_processes)
     except OSError as error:
         why = error.strerror or str(error)
         if options.emulates:
             raise LabError(
-                f"Emulated links need network namespaces, which this system refuses: {why}",
-                advice="Run on Linux as root or where user namespaces are allowed, or leave "
-                "network.rate_mbit, network.delay_ms and network.interfaces out",
+                f"Links cannot be emulated here: {why}",
+                advice="Emulated links need network namespaces: run on Linux as root or where "
+                "user namespaces are allowed, or leave network.rate_mbit, network.delay_ms and "
+                "network.interfaces out",
             ) from error
         return _open_network(num_processes, why)
 
@@ -92,7 +91,7 @@ def lay_network(options: NetworkOptions, num_processes: int) -> Network:
 @functools.cache
 def why_not_emulated() -> str | None:
     """Why this machine cannot emulate links; None if it can. Determined once, by trying."""
-    return _why_not(NetworkSetup(1, None, None))
+    return _why_not(NetworkOptions(rate_mbit=1000))
 
 
 @functools.cache
@@ -101,12 +100,12 @@ def why_not_contained() -> str | None:
 
     Determined once, by trying.
     """
-    return _why_not(NetworkSetup(0, None, None))
+    return _why_not(NetworkOptions())
 
 
-def _why_not(wanted: NetworkSetup) -> str | None:
+def _why_not(options: NetworkOptions) -> str | None:
     try:
-        _contained_network(wanted, 1).close()
+        _own_network(options, 1).close()
     except OSError as error:
         return error.strerror or str(error)
     return None
@@ -131,14 +130,13 @@ def _open_network(num_processes: int, why: str) -> Network:
         )
 
 
-def _contained_network(wanted: NetworkSetup, num_processes: int) -> Network:
+def _own_network(options: NetworkOptions, num_processes: int) -> Network:
     """A separate network. Raises OSError if the system does not allow it."""
     with ExitStack() as held:
-        user, networks = _ask_for(wanted, held)
+        user, networks, hosts = _ask_for(options, num_processes, held)
         ways = [tuple(fd for fd in (user, network) if fd is not None) for network in networks]
-        if wanted.num_interfaces:
-            places = [(address(process), _FIRST_PORT) for process in range(num_processes)]
-        else:
+        places = [(host, _FIRST_PORT) for host in hosts]
+        if not hosts:
             places = [(LOCAL_HOST, _FIRST_PORT + process) for process in range(num_processes)]
             ways = ways * num_processes
         addresses = [f"{host}:{port}" for host, port in places]
@@ -149,14 +147,28 @@ def _contained_network(wanted: NetworkSetup, num_processes: int) -> Network:
         return Network(addresses, namespace_handles, profilers, [], held.pop_all())
 
 
-def _ask_for(wanted: NetworkSetup, held: ExitStack) -> tuple[int | None, Sequence[int]]:
-    """Start the helper. Returns descriptors of the user namespace, if any, and of the networks."""
+def _helper_of(options: NetworkOptions) -> str:
+    """The module of the helper that lays the network; raises OSError."""
+    if not options.emulates:
+        return "strategy_core.cluster.network.setup_helper"
+    for emulator in registered("links").values():
+        return emulator.value
+    raise OSError("no installed package emulates links")
+
+
+def _ask_for(
+    options: NetworkOptions, num_processes: int, held: ExitStack
+) -> tuple[int | None, Sequence[int], list[str]]:
+    """Start the helper. Returns descriptors of the user namespace, if any, and of the networks,
+    and the addresses of processes that have one of their own."""
+    wanted = {"num_processes": num_processes} | options.model_dump()
+    command = module_command(_helper_of(options))
     if sys.platform != "linux":
         raise OSError(f"{sys.platform} has no network namespaces")
     ours, theirs = socket.socketpair()
     with theirs:
         helper = subprocess.Popen(
-            [*module_command("strategy_core.cluster.network.setup_helper"), str(theirs.fileno())],
+            [*command, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -167,7 +179,7 @@ def _ask_for(wanted: NetworkSetup, held: ExitStack) -> tuple[int | None, Sequenc
     held.callback(_end, helper)
     held.enter_context(ours)  # closed first on exit, which ends a helper that stayed as the switch
     ours.settimeout(_ANSWER_WITHIN_S)
-    ours.sendall(json.dumps(wanted.to_json()).encode())
+    ours.sendall(json.dumps(wanted).encode())
     data, descriptors, _, _ = socket.recv_fds(ours, 4096, _MAX_DESCRIPTORS)
     for descriptor in descriptors:
         held.callback(os.close, descriptor)
@@ -175,7 +187,7 @@ def _ask_for(wanted: NetworkSetup, held: ExitStack) -> tuple[int | None, Sequenc
     if "networks" not in answer:
         raise OSError(answer.get("error", "the helper that sets up the network ended early"))
     user = descriptors[0] if answer["user"] else None
-    return user, descriptors[1:] if answer["user"] else descriptors
+    return user, descriptors[1:] if answer["user"] else descriptors, answer["hosts"]
 
 
 def _end(helper: subprocess.Popen[bytes]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from strategy_core.cluster.network.setup_helper import INTERFACE
+from strategy_core.cluster.network.namespaces import INTERFACE
 
 _UNREACHABLE = (
     "name resolution",

@@ -15,6 +15,8 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
+INTERFACE = "lab0"
+"""A process's own interface, in its own namespace, if links are emulated."""
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914

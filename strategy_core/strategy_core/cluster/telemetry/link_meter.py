@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from strategy_core.cluster.network.setup_helper import INTERFACE
+from strategy_core.cluster.network.namespaces import INTERFACE
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.cluster.telemetry.tcp_info import Connection, connections, why_unavailable
 from strategy_profiles.run.event_parts import InterfaceCounts, LinkCounts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_core.cluster.network.link_emulator import Fabric
+from strategy_links.switch import Fabric
 
 MEGABYTE = 1_000_000
 

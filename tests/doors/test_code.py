@@ -22,8 +22,6 @@ OPENS = {
     "strategy_app/server/chart_library.py": OWN,
     "strategy_core/cli/main.py": OWN,
     "strategy_core/cluster/config_check.py": CHILD,
-    "strategy_core/cluster/discovery/resolve.py": CHILD,
-    "strategy_core/cluster/discovery/resolvers.py": SYSTEM,
     "strategy_core/cluster/network/namespaces.py": SYSTEM,
     "strategy_core/cluster/network/setup_helper.py": CHILD,
     "strategy_core/cluster/telemetry/link_meter.py": SYSTEM,

@@ -16,7 +16,7 @@ from strategy_core.cli import run as run_here
 from strategy_core.cli._options import add_output
 from strategy_core.cli._run_request import Request, add_spec_arguments, read_request
 from strategy_core.cli._watching import report, watch
-from strategy_core.cluster.discovery.resolve import FORMS, RequestedCluster, resolve
+from strategy_core.cluster.discovery.resolve import RequestedCluster, forms, resolve
 from strategy_core.cluster.discovery.task_address import OwnTask, strategy_in_cluster
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.multi_host_run import Part
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         default="auto",
         metavar="CLUSTER",
-        help=f"source of the cluster's addresses: {', '.join([FORMS, *registered('engines')])} "
+        help=f"source of the cluster's addresses: {', '.join([forms(), *registered('engines')])} "
         "(default: auto)",
     )
     parser.add_argument(

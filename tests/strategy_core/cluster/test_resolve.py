@@ -9,9 +9,15 @@ from typing import Any
 
 import pytest
 
-from strategy_core.cluster.discovery.resolve import RequestedCluster, own_index, resolve
+from strategy_core.cluster.discovery import resolve as discovery
+from strategy_core.cluster.discovery.resolve import (
+    Engine,
+    RequestedCluster,
+    own_index,
+    resolve,
+)
 from strategy_core.cluster.discovery.task_address import OwnTask
-from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import RunSpec
 
 TWO = {"worker": ["a:1", "b:2"]}
@@ -136,29 +142,21 @@ def test_a_host_finds_its_own_address() -> None:
     assert own_index(["127.0.0.1:7", "192.0.2.1:7"]) == 0
 
 
-def test_an_engine_is_asked_for_what_the_run_wants() -> None:
-    requests: list[tuple[Mapping[str, Any], float]] = []
+def test_an_engine_of_a_package_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(options: str, wanted: RequestedCluster) -> Mapping[str, Any]:
+        assert (options, wanted.workers) == ("port=7", 2)
+        return {"cluster": TWO, "task": {"type": "worker", "index": 1}, "job": "17"}
 
-    def ask(request: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
-        requests.append((request, timeout_s))
-        return {"cluster": TWO, "task": {"type": "worker", "index": 1}}
+    class Entry:
+        def load(self) -> Engine:
+            return Engine("The Swarm", ask)
 
-    wanted = RequestedCluster(workers=2, parameter_servers=0, timeout_s=5)
-    own_task = resolve("kubernetes:worker=app=lab,port=2222", wanted, environment={}, ask=ask)
-    assert requests == [
-        (
-            {
-                "engine": "kubernetes",
-                "options": {"worker": "app=lab", "port": "2222"},
-                "jobs": {"worker": 2},
-            },
-            5,
-        )
-    ]
-    assert (own_task.process, own_task.engine) == (1, "Kubernetes")
-    assert resolve("gce:project=p", wanted, index=0, environment={}, ask=ask).process == 0
-    slurm = {"SLURM_PROCID": "1", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
-    assert resolve("auto", wanted, environment=slurm, ask=ask).job == "slurm 7.0"
+    monkeypatch.setattr(discovery, "registered", lambda _group: {"swarm": Entry()})
+    own_task = resolve("swarm:port=7", RequestedCluster(workers=2), environment={})
+    assert (own_task.process, own_task.engine, own_task.job) == (1, "The Swarm", "17")
+    assert resolve("swarm:port=7", RequestedCluster(workers=2), index=0).process == 0
+    with pytest.raises(SpecError, match="Give auto, TF_CONFIG, swarm, tpu, a JSON file"):
+        resolve("slurm")
 
 
 def test_all_processes_of_a_run_have_the_same_id_and_no_other_run_has() -> None:
@@ -175,24 +173,26 @@ def test_all_processes_of_a_run_have_the_same_id_and_no_other_run_has() -> None:
     assert first.run_id(spec) != other.run_id(spec)
 
 
-@pytest.mark.run
-def test_the_resolver_of_slurm_is_asked_in_a_process_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.tf
+@pytest.mark.parametrize(
+    ("cluster", "role", "index"),
+    [
+        ({"worker": ["a:1", "b:2"]}, "worker", 1),
+        ({"chief": ["c:3"], "worker": ["a:1"], "ps": ["p:4"]}, "ps", 0),
+        ({"worker": {"0": "a:1", "1": "b:2"}}, "worker", 0),
+    ],
+)
+def test_tf_config_is_understood_as_tensorflow_does(
+    cluster: dict[str, Any], role: str, index: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slurm = {
-        "SLURM_PROCID": "1",
-        "SLURM_LOCALID": "0",
-        "SLURMD_NODENAME": "n2",
-        "SLURM_STEP_NUM_TASKS": "2",
-        "SLURM_STEP_NODELIST": "n[1-2]",
-        "SLURM_STEP_TASKS_PER_NODE": "1(x2)",
-    }
-    monkeypatch.delenv("TF_CONFIG", raising=False)
-    for name, value in slurm.items():
-        monkeypatch.setenv(name, value)
+    import tensorflow as tf
+
+    document = {"cluster": cluster, "task": {"type": role, "index": index}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(document))
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     own_task = resolve("auto")
-    assert tasks(own_task) == [("worker", 0, "n1:8888"), ("worker", 1, "n2:8888")]
-    assert own_task.process == 1
-    monkeypatch.delenv("SLURM_STEP_TASKS_PER_NODE")
-    with pytest.raises(LabError, match="Start it with srun"):
-        resolve("slurm")
+    assert (own_task.task.role, own_task.task.index) == (resolver.task_type, resolver.task_id)
+    own = json.loads(own_task.cluster.tf_config(own_task.process))
+    spec = resolver.cluster_spec()
+    assert own["cluster"] == {job: spec.job_tasks(job) for job in spec.jobs}
+    assert own["task"] == {"type": resolver.task_type, "index": resolver.task_id}

@@ -2,9 +2,7 @@
 
     resolve("auto")                                    TF_CONFIG, else Slurm
     resolve("TF_CONFIG")                               the convention of all engines
-    resolve("slurm:port=2222")                         TensorFlow's resolvers, in a child process
-    resolve("kubernetes:worker=app=lab,port=2222")     because they import TensorFlow
-    resolve("gce:project=p,zone=z,group=g,port=2222")
+    resolve("slurm:port=2222")                         an engine that a package adds
     resolve("cluster.json", index=1)                   a document like TF_CONFIG
     resolve("10.0.0.1:2222,10.0.0.2:2222", index=1)
 
@@ -14,11 +12,8 @@ addresses.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +29,7 @@ from strategy_core.cluster.discovery.task_address import (
     split_address,
 )
 from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.registered import registered
 from strategy_profiles.user_input.files import read_text
 from strategy_profiles.user_input.text import TextError, parse_json, quoted
 
@@ -72,15 +68,8 @@ def _ip_addresses_of(address: str) -> set[str]:
         return set()
 
 
-ENGINES = {"slurm": "Slurm", "kubernetes": "Kubernetes", "gce": "Compute Engine"}
-FORMS = "auto, TF_CONFIG, slurm, kubernetes, gce, tpu, a JSON file, or host:port,host:port"
 JOB = "STRATEGY_LAB_JOB"
 """Distinguishes two runs of an engine with the same settings; any text, equal on all hosts."""
-_EXTRA_S = 60.0
-"""Extra time for the child's imports, beside the wait for a complete cluster."""
-
-Ask = Callable[[Mapping[str, Any], float], Mapping[str, Any]]
-"""Queries TensorFlow's resolver of an engine: (request, seconds to wait) -> answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +88,29 @@ class RequestedCluster:
         return {"worker": self.workers} | servers
 
 
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What lists the tasks of a cluster, by entry points of the group `strategy_lab.clusters`."""
+
+    title: str
+    ask: Callable[[str, RequestedCluster], Mapping[str, Any]]
+    """Takes the options behind `--cluster NAME:`; raises LabError. Returns the addresses of each
+    role as `cluster`; if they are known, this process's `task`, variables that it needs as
+    `environment`, and a text that distinguishes runs as `job`."""
+
+
+def forms() -> str:
+    """What `--cluster` takes."""
+    named = ", ".join(["auto", "TF_CONFIG", *sorted(registered("clusters")), "tpu"])
+    return f"{named}, a JSON file, or host:port,host:port"
+
+
 def resolve(
     text: str,
     wanted: RequestedCluster | None = None,
     *,
     index: int | None = None,
     environment: Mapping[str, str] | None = None,
-    ask: Ask | None = None,
 ) -> OwnTask:
     """Return this process's task in the cluster that `text` names; raises LabError.
 
@@ -117,12 +122,12 @@ def resolve(
     name, _, options = text.partition(":")
     kind = name.strip().lower()
     if kind == "auto":
-        return resolve(_engine(environ), wanted, index=index, environment=environ, ask=ask)
+        return resolve(_engine(environ), wanted, index=index, environment=environ)
     if kind == "tf_config":
         return _of_tf_config(environ, index)
-    if kind in ENGINES:
-        answer = (ask or ask_engine)(_request(kind, options, wanted), wanted.timeout_s)
-        return _of_engine(kind, answer, index, environ)
+    if entry := registered("clusters").get(kind):
+        engine: Engine = entry.load()
+        return _of_engine(engine.title, engine.ask(options, wanted), index, environ)
     if text.endswith(".json"):
         return _of_file(Path(text), index)
     if ":" in text:
@@ -130,7 +135,7 @@ def resolve(
         process = own_index(addresses) if index is None else index
         return own_task_from_addresses(addresses, wanted.parameter_servers, process, "--cluster")
     raise SpecError(
-        f"--cluster {quoted(text)} is not a cluster", advice=f"Give {FORMS}", field="cluster"
+        f"--cluster {quoted(text)} is not a cluster", advice=f"Give {forms()}", field="cluster"
     )
 
 
@@ -200,24 +205,14 @@ def _found_among(roles: Mapping[str, Any], source: str, index: int | None, **mor
 
 
 def _of_engine(
-    kind: str, answer: Mapping[str, Any], index: int | None, environ: Mapping[str, str]
+    title: str, answer: Mapping[str, Any], index: int | None, environ: Mapping[str, str]
 ) -> OwnTask:
-    more = {"job": _job_of(kind, environ), "environment": answer.get("environment") or {}}
+    job = answer.get("job") or environ.get(JOB, "")
+    more = {"job": job, "environment": answer.get("environment") or {}}
     task = answer.get("task")
     if task and index is None:
-        return own_task_from_roles(
-            answer["cluster"], task["type"], task["index"], ENGINES[kind], **more
-        )
-    return _found_among(answer["cluster"], ENGINES[kind], index, **more)
-
-
-def _job_of(kind: str, environ: Mapping[str, str]) -> str:
-    if kind == "slurm":
-        parts = (
-            environ.get(f"SLURM_{name}", "") for name in ("JOB_ID", "STEP_ID", "RESTART_COUNT")
-        )
-        return f"slurm {'.'.join(filter(None, parts))}"
-    return environ.get(JOB, "")
+        return own_task_from_roles(answer["cluster"], task["type"], task["index"], title, **more)
+    return _found_among(answer["cluster"], title, index, **more)
 
 
 def _whole(value: object, source: str) -> int:
@@ -227,48 +222,3 @@ def _whole(value: object, source: str) -> int:
         raise SpecError(
             f"The task index {quoted(value)} in {source} is not a whole number"
         ) from None
-
-
-def _request(kind: str, text: str, wanted: RequestedCluster) -> dict[str, Any]:
-    """The child's request: the engine, its options, and the number of tasks of each role."""
-    options = {}
-    for part in filter(None, text.split(",")):
-        key, sign, value = part.partition("=")
-        if not sign:
-            raise SpecError(
-                f"--cluster {kind} has the option {quoted(part)} without a value",
-                advice="Write KEY=VALUE",
-            )
-        options[key.strip()] = value.strip()
-    return {"engine": kind, "options": options, "jobs": wanted.jobs}
-
-
-def ask_engine(request: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
-    """Query TensorFlow's resolver in a child process; raises LabError."""
-    # Not above: a program that ends imports this module, and `concurrent.futures`, which the
-    # spawner uses, cannot be imported once Python has begun to shut down.
-    from strategy_core.processes.spawner import worker_environment
-
-    command = [sys.executable, "-P", "-m", "strategy_core.cluster.discovery.resolvers"]
-    question = json.dumps({**request, "timeout_s": timeout_s})
-    try:
-        done = subprocess.run(
-            command,
-            input=question,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s + _EXTRA_S,
-            check=False,
-            env=worker_environment(os.environ),
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise LabError(f"TensorFlow's resolver could not be started: {error}") from None
-    try:
-        answer = json.loads(done.stdout.strip().splitlines()[-1])
-    except (ValueError, IndexError):
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise LabError(f"TensorFlow's resolver failed: {said[-1]}") from None
-    if "error" in answer:
-        raise LabError(answer["error"], advice=answer["advice"])
-    content: Mapping[str, Any] = answer
-    return content

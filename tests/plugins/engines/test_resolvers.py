@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from strategy_core.cluster.discovery.resolve import resolve
 from strategy_profiles.errors import LabError
 
 pytestmark = pytest.mark.tf
@@ -42,7 +40,7 @@ def slurm_step(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def slurm(**jobs: int) -> dict[str, Any]:
-    from strategy_core.cluster.discovery import resolvers
+    from strategy_engines import resolvers
 
     return resolvers.slurm({"port": "2222"}, {"worker": 1} | jobs)
 
@@ -117,7 +115,7 @@ OPTIONS = {"worker": "app=lab", "namespace": "train", "port": "2222"}
 
 
 def test_kubernetes_waits_until_all_pods_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    from strategy_core.cluster.discovery import resolvers
+    from strategy_engines import resolvers
 
     monkeypatch.setattr(resolvers, "_POLL_S", 0.0)
     both = [pod("lab-1", "10.1.0.2"), pod("lab-0", "10.1.0.1")]
@@ -128,7 +126,7 @@ def test_kubernetes_waits_until_all_pods_run(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_kubernetes_says_what_is_missing() -> None:
-    from strategy_core.cluster.discovery import resolvers
+    from strategy_engines import resolvers
 
     with pytest.raises(LabError, match=r"2 worker expected; 1 worker.*--workers"):
         resolvers.kubernetes(OPTIONS, {"worker": 2}, 0.0, Pods([pod("lab-0", "10.1.0.1")]))
@@ -163,7 +161,7 @@ class Instances:
 
 
 def test_compute_engine_names_the_instances_of_a_group() -> None:
-    from strategy_core.cluster.discovery import resolvers
+    from strategy_engines import resolvers
 
     options = {"project": "p", "zone": "z", "group": "g", "port": "2222"}
     answer = resolvers.gce(options, {"worker": 2}, 0.0, Instances("10.0.0.2", "10.0.0.1"))
@@ -174,32 +172,8 @@ def test_compute_engine_names_the_instances_of_a_group() -> None:
 
 @pytest.mark.parametrize(("engine", "package"), [("kubernetes", "kubernetes"), ("gce", "google")])
 def test_a_missing_client_is_named(engine: str, package: str) -> None:
-    from strategy_core.cluster.discovery import resolvers
+    from strategy_engines import resolvers
 
     options = {"kubernetes": OPTIONS, "gce": {"project": "p", "zone": "z", "group": "g"}}[engine]
     request = {"engine": engine, "options": options, "jobs": {"worker": 1}, "timeout_s": 0}
     assert f"pip install {package}" in resolvers.answer(request)["advice"]
-
-
-@pytest.mark.parametrize(
-    ("cluster", "role", "index"),
-    [
-        ({"worker": ["a:1", "b:2"]}, "worker", 1),
-        ({"chief": ["c:3"], "worker": ["a:1"], "ps": ["p:4"]}, "ps", 0),
-        ({"worker": {"0": "a:1", "1": "b:2"}}, "worker", 0),
-    ],
-)
-def test_tf_config_is_understood_as_tensorflow_does(
-    cluster: dict[str, Any], role: str, index: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import tensorflow as tf
-
-    document = {"cluster": cluster, "task": {"type": role, "index": index}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(document))
-    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    own_task = resolve("auto")
-    assert (own_task.task.role, own_task.task.index) == (resolver.task_type, resolver.task_id)
-    own = json.loads(own_task.cluster.tf_config(own_task.process))
-    spec = resolver.cluster_spec()
-    assert own["cluster"] == {job: spec.job_tasks(job) for job in spec.jobs}
-    assert own["task"] == {"type": resolver.task_type, "index": resolver.task_id}

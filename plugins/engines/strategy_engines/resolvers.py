@@ -1,7 +1,7 @@
 """Queries TensorFlow's cluster resolvers in a separate process, because they import TensorFlow.
 
     echo '{"engine": "slurm", "options": {}, "jobs": {"worker": 2}}' |
-      python -m strategy_core.cluster.discovery.resolvers
+      python -m strategy_engines.resolvers
     {"cluster": {"worker": ["n1:8888", "n2:8888"]}, "task": {"type": "worker", "index": 0}, ...}
 
 Assumptions of a resolver that do not hold for a run are corrected here through its own arguments.

@@ -13,7 +13,6 @@ from strategy_core.processes.import_path import own_packages, with_own_code
 from strategy_core.tracing.command import environment_of
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.site.sitecustomize import own_package
-from strategy_core.tracing.startup_file import line
 
 PROGRAM = "import strategy_core; print(strategy_core.OWNER)"
 
@@ -67,16 +66,6 @@ def test_a_process_below_a_traced_one_gets_its_own_and_is_not_recorded(
         "strategy-lab: this process is not recorded: the program's own strategy_core "
         f"({own}) has the name of the lab's package\n"
     )
-
-
-def test_a_program_that_would_wait_gets_its_own(tmp_path: Path, own: Path) -> None:
-    """As Python runs the line of the `.pth` file, before it knows the program's folder."""
-    code = "import sys; path = sys.path.pop(0)\n"
-    (tmp_path / "program.py").write_text(f"{code}{line()}sys.path.insert(0, path)\n{PROGRAM}")
-    environment = with_own_code(os.environ) | {"STRATEGY_LAB": "1"}
-    done = python(tmp_path, "program.py", environment=environment)
-    assert (done.returncode, done.stdout) == (0, "user\n")
-    assert str(own) in done.stderr
 
 
 def test_a_folder_of_that_name_without_code_hides_nothing(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 import strategy_profiles
+from strategy_attach import startup_file
 from strategy_attach.attaching import Attachment, waiting_programs
 from strategy_core.cli._live import open_live_page
 from strategy_core.cli._options import add_output, add_runs, add_set
 from strategy_core.cli._plain import plain
 from strategy_core.cli._run_request import read_changes
-from strategy_core.tracing import startup_file
 from strategy_profiles.errors import LabError, SpecError
 from strategy_profiles.reporting import units
 from strategy_profiles.run.new_name import numbered_name

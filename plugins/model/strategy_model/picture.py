@@ -6,6 +6,7 @@ ops that ran at the same time. Of a collective the transfer counts, not the wait
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +32,6 @@ from strategy_model.model import (
 )
 from strategy_model.read import GraphNodes, graph_files, read_nodes
 from strategy_model.served import served_picture
-from strategy_profiles.analysis.scopes import plain_titles
 from strategy_profiles.analysis.sends import Send, sends
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS
@@ -296,3 +296,18 @@ def _tensor_name(edge: str) -> str:
     """`edge_1457_replica_1/concat` is tensor `replica_1/concat`, as `transfers` names it."""
     _, _, rest = edge.removeprefix("edge_").partition("_")
     return rest if edge.startswith("edge_") and rest else edge
+
+
+def plain_titles(layers: Iterable[str], of_variables: Iterable[str]) -> dict[str, str]:
+    """Name layers as their variables are, where Keras numbered their scopes a second time.
+
+    Keras builds a model before the step is traced. Each scope of the step then gets a suffix:
+    layer `conv2d_1` runs in scope `conv2d_1_2`. The suffixes are removed if the names stay
+    distinct and match more variables than before.
+    """
+    names, known = list(layers), set(of_variables)
+    short = {name: re.sub(r"_\d+$", "", name) for name in names}
+    is_distinct = len(set(short.values())) == len(names)
+    if is_distinct and len(known & set(short.values())) > len(known & set(names)):
+        return short
+    return {name: name for name in names}

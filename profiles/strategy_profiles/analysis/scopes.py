@@ -85,18 +85,3 @@ def layer_of(name: Scoped, of_models: set[tuple[str, ...]]) -> str | None:
         if name.path[:depth] in of_models:
             return name.path[depth]
     return name.path[0] if len(name.path) > 1 else None
-
-
-def plain_titles(layers: Iterable[str], of_variables: Iterable[str]) -> dict[str, str]:
-    """Name layers as their variables are, where Keras numbered their scopes a second time.
-
-    Keras builds a model before the step is traced. Each scope of the step then gets a suffix:
-    layer `conv2d_1` runs in scope `conv2d_1_2`. The suffixes are removed if the names stay
-    distinct and match more variables than before.
-    """
-    names, known = list(layers), set(of_variables)
-    short = {name: re.sub(r"_\d+$", "", name) for name in names}
-    is_distinct = len(set(short.values())) == len(names)
-    if is_distinct and len(known & set(short.values())) > len(known & set(names)):
-        return short
-    return {name: name for name in names}

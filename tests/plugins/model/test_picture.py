@@ -15,7 +15,7 @@ import strategy_profiles
 from strategy_model.blocks import find_blocks
 from strategy_model.fold import MOST_BLOCKS, block_title, fold
 from strategy_model.model import ModelPicture
-from strategy_model.picture import model_picture
+from strategy_model.picture import model_picture, plain_titles
 from strategy_model.read import GraphNodes
 
 DATA = Path(__file__).parents[2] / "data"
@@ -224,3 +224,14 @@ def test_a_model_over_two_devices_is_in_the_order_of_its_data() -> None:
     assert blocks.layers == ("z", "a")
     assert blocks.block[sent] == ("forward", "z")
     assert blocks.block[received] == ("forward", "a")
+
+
+def test_scopes_get_the_names_of_their_variables_if_those_stay_distinct() -> None:
+    assert plain_titles(["conv_1", "conv_1_2"], ["conv", "conv_1"]) == {
+        "conv_1": "conv",
+        "conv_1_2": "conv_1",
+    }
+    assert plain_titles(["dense", "dense_1"], ["dense", "dense_1"]) == {
+        "dense": "dense",
+        "dense_1": "dense_1",
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_profiles.analysis.scopes import layer_of, models, plain_titles, scoped
+from strategy_profiles.analysis.scopes import layer_of, models, scoped
 
 
 @pytest.mark.parametrize(
@@ -31,14 +31,3 @@ def test_a_model_inside_a_model_has_the_layers() -> None:
     of_models = models(names)
     assert of_models == {("model", "backbone")}
     assert layer_of(names[3], of_models) == "layer_3"
-
-
-def test_scopes_get_the_names_of_their_variables_if_those_stay_distinct() -> None:
-    assert plain_titles(["conv_1", "conv_1_2"], ["conv", "conv_1"]) == {
-        "conv_1": "conv",
-        "conv_1_2": "conv_1",
-    }
-    assert plain_titles(["dense", "dense_1"], ["dense", "dense_1"]) == {
-        "dense": "dense",
-        "dense_1": "dense_1",
-    }

@@ -9,12 +9,13 @@ from __future__ import annotations
 import sysconfig
 from pathlib import Path
 
+from strategy_core.tracing import site
 from strategy_core.tracing.settings import WAIT_VARIABLE
 from strategy_profiles.errors import LabError
 
 
 def line() -> str:
-    file = str(Path(__file__).with_name("site") / "sitecustomize.py")
+    file = str(Path(site.__file__).with_name("sitecustomize.py"))
     names = {"__name__": "strategy_lab_waits", "__file__": file}
     run = f'exec(__import__("pathlib").Path({file!r}).read_text(), {names!r})'
     return f'import os; os.environ.get("{WAIT_VARIABLE}") and {run}\n'

@@ -53,7 +53,8 @@ def main() -> None:
         return fit(model, *args, callbacks=callbacks, **kwargs)
 
     keras.Model.fit = timed_fit
-    runpy.run_path(sys.argv[1], run_name="__main__")
+    program, sys.argv = sys.argv[1], sys.argv[1:]
+    runpy.run_path(program, run_name="__main__")
     loop_s, start_s = (sum(getattr(each, key) for each in watches) for key in ("loop_s", "start_s"))
     print(json.dumps({"loop_s": loop_s, "epoch_start_s": start_s}))
 

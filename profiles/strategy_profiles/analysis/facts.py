@@ -13,7 +13,8 @@ from strategy_profiles.analysis.account.first_batches import recorded_lines
 from strategy_profiles.analysis.account.op_time import OpTime, lines_of_ops, op_times
 from strategy_profiles.analysis.account.step_function import unrolled_loop
 from strategy_profiles.analysis.all_idle import all_idle_ms
-from strategy_profiles.analysis.between_steps import BetweenSteps, between_steps
+from strategy_profiles.analysis.array_copies import ArrayCopies, array_copies
+from strategy_profiles.analysis.between_steps import BetweenSteps, between_steps, waits_at
 from strategy_profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_profiles.analysis.busy_threads import BusyThread, busy_threads
 from strategy_profiles.analysis.capture_cost import CaptureCost, capture_cost
@@ -33,7 +34,7 @@ from strategy_profiles.analysis.input_collectives import input_collectives
 from strategy_profiles.analysis.input_share import InputShare, input_share
 from strategy_profiles.analysis.late_batches import batch_line
 from strategy_profiles.analysis.lone_worker import LoneWorker, lone_worker
-from strategy_profiles.analysis.longer_op import LongerOp, longer_op
+from strategy_profiles.analysis.longer_op import LongerOp, growing_op, longer_op
 from strategy_profiles.analysis.longest_before import LongestBefore, longest_before
 from strategy_profiles.analysis.loop_pace import LoopPace, loop_pace
 from strategy_profiles.analysis.machine_load import MachineLoad, machine_load
@@ -176,6 +177,8 @@ class Facts(Struct, frozen=True):
     read_input_collectives: Callable[[], float | None]
     read_side_by_side: Callable[[], float | None]
     read_longer_op: Callable[[int, Collection[int]], LongerOp | None]
+    read_growing_op: Callable[[], LongerOp | None]
+    """The op that takes longer in later captured steps; None if none does."""
     read_lone_worker: Callable[[], LoneWorker | None]
     """The worker of a `ClusterCoordinator` that the others wait for; None if there is none."""
     read_longest_before: Callable[[], LongestBefore | None]
@@ -186,6 +189,10 @@ class Facts(Struct, frozen=True):
     """Functions of the program that compute in other Python threads, the busiest first."""
     read_python_in_ops: Callable[[int], PythonInOps | None]
     """The Python that ops of a worker run; None if too little of it was sampled."""
+    read_array_copies: Callable[[], ArrayCopies | None]
+    """Calls outside of the step's function that copy arrays; None if too few were sampled."""
+    read_waits_at: Callable[[str, int], bool]
+    """Whether the training thread waits at a line, and does not compute."""
     read_batch_line: Callable[[int], StackFrame | None]
     """The line at which a worker waits for its batches; None if none was sampled."""
     noted: Mapping[str, str]
@@ -332,8 +339,13 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_busy_threads=lambda: profile.once(
             ("busy-threads", number), lambda: busy_threads(profile, number)
         ),
+        read_growing_op=lambda: growing_op(profile, number),
         read_longer_op=lambda replica, others: longer_op(profile, number, replica, others),
         read_python_in_ops=lambda worker: python_in_ops(profile, number, worker),
+        read_array_copies=lambda: profile.once(
+            ("array-copies", number), lambda: array_copies(profile, number)
+        ),
+        read_waits_at=lambda file, line: waits_at(profile, number, file, line),
         read_batch_line=lambda worker: batch_line(profile, worker),
         noted=_noted(profile, number),
         whole_reads=_whole_reads(profile, number),
@@ -403,6 +415,7 @@ def of_a_step(facts: Facts, part_ms: float, wall_ms: float) -> str:
     Both are means over the typical steps of the breakdown. A worker's own step at parameter servers
     is longer than the time from result to result.
     """
+    part_ms = min(part_ms, wall_ms)  # ops side by side may add up to more
     lengths = f"{units.number(part_ms)} of {units.milliseconds(wall_ms)}"
     return f"{units.share(part_ms / wall_ms)} of {_step_of_breakdown(facts)} (on average {lengths})"
 

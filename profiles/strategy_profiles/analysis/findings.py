@@ -181,12 +181,13 @@ def _tier(item: Finding) -> int:
 
 def _rank(item: Finding) -> float:
     """Share of the loop, or how many times the loop; half of it for what happens once, for the ops
-    of layers that are trained, and for a small batch: the program is there for these ops, and
-    another batch trains another model, while another finding of that size can be mended."""
+    of layers that are trained, for a small batch, and for what varies by chance: the program is
+    there for these ops, another batch trains another model, and to free an iterator takes twice as
+    long in one run as in another, while another finding of that size can be mended."""
     if item.cost is None or item.key in ASIDE:
         return -1.0
     share: float = item.evidence.get("of_loop", item.cost.share)
-    is_half = _is_once(item) or item.key == SMALL_BATCH
+    is_half = _is_once(item) or item.key == SMALL_BATCH or bool(item.evidence.get("by_chance"))
     is_half |= item.key == LEFT_OVER and bool(item.evidence.get("trains"))
     return share / 2 if is_half else share
 

@@ -1,4 +1,4 @@
-"""Which ops make the work of a late replica longer than that of the others?"""
+"""Which ops make the work of a late replica longer than that of the others, or grow?"""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from strategy_profiles.analysis.account.op_time import distinct_ops, lines_of_ops
-from strategy_profiles.analysis.steps import typical_captured_steps
+from strategy_profiles.analysis.steps import step_times, typical_captured_steps
 from strategy_profiles.run.tensorflow_names import type_as_written
-from strategy_profiles.tables.columns import ints, of_segment, of_steps
+from strategy_profiles.tables.columns import Bools, Ints, ints, of_segment, of_steps
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -28,11 +28,11 @@ class LongerOp(Struct, frozen=True):
     line: str | None
     """File and line of the program that made them, as in the placement table."""
     longer_ms: float
-    """Per step, than on the other replicas on average."""
+    """Per step, than on the other replicas on average, or in the earlier steps."""
     count: float
-    """Of this replica, per step."""
+    """Of this replica, or in the later steps, per step."""
     count_of_others: float
-    """Of another replica, per step; a mean."""
+    """Of another replica, or in the earlier steps, per step; a mean."""
 
 
 def longer_op(
@@ -40,14 +40,42 @@ def longer_op(
 ) -> LongerOp | None:
     """Of the typical captured steps; None without captures, or if no op takes longer."""
     steps = typical_captured_steps(profile, segment)
+    rows = _computing(profile, segment, steps)
+    replicas = pa.array([replica, *others], rows.schema.field("replica").type)
+    rows = rows.filter(pc.is_in(rows["replica"], replicas))
+    is_late, num_steps = ints(rows, "replica") == replica, max(1, steps.size)
+    return _longer(profile, segment, rows, is_late, (num_steps, num_steps * len(others)))
+
+
+def growing_op(profile: Profile, segment: int) -> LongerOp | None:
+    """The ops that take longer in the later half of the captured steps than in the earlier one, of
+    all replicas; None without two captured steps, or if no op takes longer."""
+    times = step_times(profile, segment)
+    steps = times.step[times.captured & times.typical]
+    if steps.size < 2:
+        return None
+    earlier, later = np.array_split(steps, 2)
+    rows = _computing(profile, segment, steps)
+    is_later = ints(rows, "step") >= later[0]
+    return _longer(profile, segment, rows, is_later, (later.size, earlier.size))
+
+
+def _computing(profile: Profile, segment: int, steps: Ints) -> pa.Table:
+    """The ops of replicas in these steps."""
     columns = ("segment", "step", "replica", "name", "op", "category", "duration_ns")
     rows = of_segment(of_steps(profile.columns("spans", columns), set(steps.tolist())), segment)
-    replicas = pa.array([replica, *others], rows.schema.field("replica").type)
     is_own = pc.equal(rows["category"].cast(pa.string()), "compute")
-    rows = rows.filter(pc.and_(is_own, pc.is_in(rows["replica"], replicas)))
+    return rows.filter(pc.and_(is_own, rows["replica"].is_valid()))
+
+
+def _longer(
+    profile: Profile, segment: int, rows: pa.Table, is_late: Bools, nums: tuple[int, int]
+) -> LongerOp | None:
+    """What takes longest in some rows beyond what it takes in the others; `nums` are the steps that
+    either are of."""
     names, ops, number = distinct_ops(rows)
-    length_ms, is_late = ints(rows, "duration_ns") / 1e6, ints(rows, "replica") == replica
-    share = np.where(is_late, 1.0, -1.0 / len(others)) / max(1, steps.size)
+    length_ms = ints(rows, "duration_ns") / 1e6
+    share = np.where(is_late, 1.0 / nums[0], -1.0 / nums[1])
     longer_ms = np.bincount(number, share * length_ms)
     counts = [
         np.bincount(number, np.where(of_late, np.abs(share), 0.0), len(names))

@@ -32,9 +32,8 @@ class PythonInOps(Struct, frozen=True):
     @property
     def said(self) -> str:
         """`at train.py:40 (`line`)`, with its part if that is not nearly all."""
-        name = self.line.file.rpartition("/")[2]
         part = "" if self.of_line > 0.9 else f"{units.share(self.of_line)} of the time "
-        return f"{part}at {name}:{self.line.line} (`{self.line.text}`)"
+        return f"{part}at {self.line.place} (`{self.line.text}`)"
 
 
 def python_in_ops(profile: Profile, segment: int, worker: int) -> PythonInOps | None:

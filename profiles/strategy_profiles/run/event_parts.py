@@ -126,6 +126,9 @@ class LineInOp(Struct, frozen=True):
 
 SHUFFLE = ".shuffle("
 PYTHON_OF_INPUT = ("from_generator(", "py_function(", "numpy_function(")
+UNROLLS = ("unroll=True", "unroll = True")
+FROM_FUNCTION = "distribute_datasets_from_function("
+PER_REPLICA_SIZE = "get_per_replica_batch_size("
 CHECK_NUMERICS, APPLIES_GRADIENTS = "enable_check_numerics(", "apply_gradients("
 RUNS_EAGERLY = ("run_eagerly", "run_functions_eagerly(")
 IN_FLOAT64 = ("float64", "set_floatx(")
@@ -133,7 +136,16 @@ IN_FLOAT16 = ("float16", "set_global_policy(", "set_dtype_policy(")
 CHANGEABLE = (
     *(SHUFFLE, ".map(", ".batch(", ".prefetch(", ".cache(", ".compile(", "tf.function"),
     *PYTHON_OF_INPUT,
-    *(CHECK_NUMERICS, APPLIES_GRADIENTS, *RUNS_EAGERLY, *IN_FLOAT64, *IN_FLOAT16),
+    *(
+        FROM_FUNCTION,
+        PER_REPLICA_SIZE,
+        CHECK_NUMERICS,
+        APPLIES_GRADIENTS,
+        *UNROLLS,
+        *RUNS_EAGERLY,
+        *IN_FLOAT64,
+        *IN_FLOAT16,
+    ),
 )
 """What lines say that a remedy changes: they are recorded although none is sampled."""
 LONGEST_LINE = 120

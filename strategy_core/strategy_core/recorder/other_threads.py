@@ -22,7 +22,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 from strategy_core.private_tf.frame_names import is_library
-from strategy_core.recorder.stack_roles import Role
+from strategy_core.recorder.stack_roles import Role, line_of
 from strategy_profiles.run.event_parts import LONGEST_LINE, LineInOp, StackFrame, ThreadTime
 
 TASKS = Path("/proc/self/task")
@@ -51,7 +51,7 @@ class OtherThreads:
         line = None
         for each in _outwards(frame):
             if line is None and self._role_of(each.f_code).origin == "program":
-                line = each.f_code, each.f_lineno or each.f_code.co_firstlineno
+                line = each.f_code, line_of(each)
             outermost = each
         return None if outermost.f_code.co_filename == threading.__file__ else line
 
@@ -95,7 +95,7 @@ class OtherThreads:
             if role.origin == "lab":
                 return None
             if role.origin == "program":
-                return _frame_at(each.f_code, each.f_lineno or each.f_code.co_firstlineno)
+                return _frame_at(each.f_code, line_of(each))
         return None
 
 

@@ -21,6 +21,7 @@ from strategy_core.private_tf.frame_names import (
     is_conversion_of_arguments,
     is_execution,
 )
+from strategy_core.recorder.stack_roles import line_of
 from strategy_core.runtime import switch_interval
 from strategy_core.runtime.gc_control import postponed
 from strategy_core.runtime.library_files import (
@@ -163,10 +164,7 @@ def place_of(frame: FrameType) -> Place:
     if not kind:
         kind = _kind(innermost, program)
     reported = program or innermost
-    # The line is None while the thread is at an instruction that belongs to no line (a `with` or
-    # `try` being left, for instance): CPython says so in `codeobject.co_lines`.
-    line = reported.f_lineno or reported.f_code.co_firstlineno
-    return Place(kind, reported.f_code.co_filename, line)
+    return Place(kind, reported.f_code.co_filename, line_of(reported))
 
 
 def _place_texts(kind: str, path: str, line: int) -> list[str]:

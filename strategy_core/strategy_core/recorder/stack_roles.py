@@ -8,7 +8,7 @@ is counted as a plain call, and `tests/strategy_core/recorder/test_stack_roles.p
 from __future__ import annotations
 
 import os
-from types import CodeType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 from strategy_core.runtime.library_files import (
@@ -46,6 +46,7 @@ _BY_FILE: dict[str, dict[str, str]] = {
     "tensorflow/python/distribute/distribute_lib.py": {"reduce": "reduce"},
     "tensorflow/python/distribute/coordinator/cluster_coordinator.py": {"join": "workers"},
     "tensorflow/python/distribute/coordinator/values.py": {"_wait_and_maybe_error": "workers"},
+    "tensorflow/python/framework/constant_op.py": {"convert_to_eager_tensor": "copy"},
     "tensorflow/python/eager/execute.py": {"quick_execute": "op", "execute": "op"},
     _KERAS_TRAINER: {
         "evaluate": "validation",
@@ -141,3 +142,15 @@ def _does(path: str, name: str, *, is_framework: bool) -> str:
         if f"/{folder}" in path or path.endswith(f"/{folder}"):
             return does
     return "host-read" if is_framework and name in READ_BACK else ""
+
+
+def line_of(frame: FrameType) -> int:
+    """The line that a frame is at.
+
+    Python has none at some instructions, such as the jump back of a loop, where a thread often lets
+    the interpreter's lock go: it is that of the last instruction before them which has one.
+    """
+    if frame.f_lineno is not None:
+        return frame.f_lineno
+    before = [line for start, _, line in frame.f_code.co_lines() if line and start <= frame.f_lasti]
+    return before[-1] if before else frame.f_code.co_firstlineno

@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 from strategy_core.private_tf import frame_names
 from strategy_core.recorder.other_threads import OtherThreads
-from strategy_core.recorder.stack_roles import WITHIN, Role, role_of
+from strategy_core.recorder.stack_roles import WITHIN, Role, line_of, role_of
 from strategy_core.runtime import kept_lock, switch_interval
 from strategy_core.runtime.gc_control import postponed
 from strategy_profiles.errors import LabError
@@ -328,8 +328,7 @@ class StackSampler:
             role = roles.get(code) or self._role_of(code)
             codes.append(code)
             if role.origin == "program":
-                # The line is None at an instruction that belongs to none (`co_lines`).
-                numbers.append(current.f_lineno or code.co_firstlineno)
+                numbers.append(line_of(current))
             current = current.f_back
         key: tuple[CodeType | int, ...] = (*codes, *numbers)
         stack = self._known.get(key)
@@ -442,6 +441,8 @@ def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Sta
     if within == "callback":
         call = _callback(roles)
     does = {role.does for role in roles} - set(WITHIN)
+    if "copy" in does and not strong and "function" not in does:
+        call = "constant"  # whatever takes the array: `embedding_lookup` copies it as well
     if strong or "function" in does or "op" in does:
         doing = strong or ("function" if "function" in does else "op")
     else:

@@ -16,12 +16,14 @@ import strategy_profiles
 from strategy_profiles.analysis.account.op_time import OpTime
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.registry import RULES
+from strategy_profiles.analysis.array_copies import ArrayCopies
 from strategy_profiles.analysis.busy_threads import BusyThread
 from strategy_profiles.analysis.communication import Traffic
 from strategy_profiles.analysis.element_types import ComputedIn
 from strategy_profiles.analysis.facts import Facts, Finding, Gain
 from strategy_profiles.analysis.findings import LEFT_OVER, findings, gather_facts
 from strategy_profiles.analysis.lone_worker import LoneWorker
+from strategy_profiles.analysis.longer_op import LongerOp
 from strategy_profiles.analysis.longest_before import LongestBefore
 from strategy_profiles.analysis.machine_load import MachineLoad
 from strategy_profiles.analysis.memory import DeviceMemory
@@ -32,7 +34,13 @@ from strategy_profiles.analysis.placed import (
     PlacedVariable,
 )
 from strategy_profiles.analysis.removal import Removal
-from strategy_profiles.run.event_parts import StackFrame, StackPlace, Threads, WholeRead
+from strategy_profiles.run.event_parts import (
+    SourceLine,
+    StackFrame,
+    StackPlace,
+    Threads,
+    WholeRead,
+)
 from strategy_profiles.run.events import (
     FETCHED_EACH,
     IMPORTED,
@@ -361,6 +369,8 @@ def test_all_ops_of_an_optimizer_are_one_update(facts_with_illness: Any) -> None
         ("append", "rows = np.append(rows, row)", "collect the parts"),
         ("constant", "frames = tf.constant(self.frames)", "Make the tensor once"),
         (None, "gc.collect()", "The line calls gc.collect"),
+        (None, "sheet.save(path, optimize=True)", "The line writes"),
+        (None, "number = words.index(word)", "a dict"),
         (None, "total += 1", "If it is a Python loop"),
     ],
 )
@@ -420,6 +430,76 @@ def test_memory_that_grows_with_the_length_of_steps_follows_from_what_they_add_t
     assert next(item.key for item in findings(filling_up(facts_with_illness("healthy")))) == (
         "memory-growth"
     )
+
+
+def with_lines(facts: Facts, *texts: str) -> Facts:
+    """A program with these lines."""
+    lines = [SourceLine("/home/me/train.py", 10 * n, text) for n, text in enumerate(texts, 1)]
+    return replace(facts, lines=tuple(lines))
+
+
+BATCHES = ("data = strategy.distribute_datasets_from_function(make)", "ds = ds.batch({size})")
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_whole"),
+    [
+        ([each.format(size="GLOBAL_BATCH") for each in BATCHES], True),
+        ([each.format(size="PER_REPLICA_BATCH") for each in BATCHES], False),
+        ([BATCHES[1].format(size="global_batch")], False),
+        (
+            [BATCHES[0], "n = context.get_per_replica_batch_size(G)", "ds = ds.batch(global_n)"],
+            False,
+        ),
+    ],
+    ids=["global", "of a replica", "divided by the strategy", "divided by the program"],
+)
+def test_a_batch_that_is_called_global_and_is_of_each_replica_is_a_whole_batch(
+    texts: list[str], is_whole: bool, facts_with_illness: Any
+) -> None:
+    found = advice_by_key(with_lines(facts_with_illness("healthy"), *texts))
+    assert ("whole-batch" in found) == is_whole
+    if is_whole:
+        assert found["whole-batch"].evidence["place"] == "train.py:20"
+
+
+def test_an_array_that_is_copied_beside_the_step_is_not_told_as_python_around_its_calls(
+    facts_with_illness: Any,
+) -> None:
+    line = StackFrame("/home/me/train.py", 19, "rows", "tf.nn.embedding_lookup(table, ids)")
+    facts = facts_with_illness("dispatch")
+    wall, calls_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("call")
+    copies = ArrayCopies(calls_ms / wall, line)
+    found = advice_by_key(replace(facts, read_array_copies=lambda: copies))
+    assert "at train.py:19 (`tf.nn.embedding_lookup(table, ids)`)" in (
+        found["argument-copy"].sentence
+    )
+    assert "dispatch" not in found
+    assert "dispatch" in advice_by_key(facts)
+
+
+def test_an_unrolled_layer_is_named_by_its_line(facts_with_illness: Any) -> None:
+    facts = with_lines(facts_with_illness("tracing"), "x = LSTM(32, unroll=True)(x)")
+    found = advice_by_key(facts)["tracing"]
+    assert "at train.py:10 (`x = LSTM(32, unroll=True)(x)`)" in found.sentence
+    assert "Take unroll=True out" in found.advice
+
+
+def test_the_op_that_grows_with_the_steps_is_named(facts_with_illness: Any) -> None:
+    facts = facts_with_illness("growing-steps")
+    op = LongerOp("TopKV2", "/home/me/train.py:24", 20.0, 1.0, 1.0)
+    found = advice_by_key(replace(facts, read_growing_op=lambda: op))["growing-steps"]
+    assert "`TopKV2` at train.py:24 grows most: by 20.0 ms a step" in found.sentence
+    small = LongerOp("TopKV2", None, 1.0, 1.0, 1.0)
+    found = advice_by_key(replace(facts, read_growing_op=lambda: small))["growing-steps"]
+    assert "grows most" not in found.sentence
+
+
+def test_a_line_that_waits_is_not_told_to_compute_otherwise(facts_with_illness: Any) -> None:
+    facts = facts_with_illness("between-steps")
+    assert "processor time" not in advice_by_key(facts)["between-steps"].advice
+    waiting = replace(facts, read_waits_at=lambda *_: True)
+    assert "hardly any processor time" in advice_by_key(waiting)["between-steps"].advice
 
 
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {

@@ -136,11 +136,12 @@ def test_tracing_is_recognised_at_any_depth_of_the_stack() -> None:
     assert place_of(outer["func_graph_from_py_func"]()) == ("tracing", "/work/train.py", 2)
 
 
-def test_a_thread_between_two_lines_counts_for_the_first_line_of_its_function() -> None:
+@pytest.mark.parametrize(("at", "line"), [(-1, 3), (1000, 4)], ids=["not begun", "in a line"])
+def test_a_thread_between_two_lines_counts_for_the_line_before(at: int, line: int) -> None:
     """CPython gives such a frame no line number; the recorder must not end the training for it."""
     code = _as_if_in("/work/train.py", "\n\ndef step():\n    pass\n")["step"].__code__
-    between: Any = SimpleNamespace(f_code=code, f_lineno=None, f_back=None)
-    assert place_of(between) == ("python", "/work/train.py", 3)
+    between: Any = SimpleNamespace(f_code=code, f_lineno=None, f_back=None, f_lasti=at)
+    assert place_of(between) == ("python", "/work/train.py", line)
 
 
 def test_samples_are_in_order_and_name_places_once() -> None:

@@ -77,6 +77,7 @@ class Account(Struct, frozen=True):
         """What takes so long in all, in terms of the loop; None without a loop."""
         if not self.loop_ms or not self.num_steps:
             return None
+        total_ms = min(total_ms, self.loop_ms)
         return Cost(
             total_ms / self.num_steps,
             total_ms / self.loop_ms,

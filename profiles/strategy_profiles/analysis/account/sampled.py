@@ -29,8 +29,16 @@ _VALIDATES = re.compile(
 )
 _PREDICTS = re.compile(r"(?:^|[^a-z])(?:predict|prediction|infer|inference)(?=[^a-z]|$)")
 _SAVES = re.compile(r"(?:^|[^a-z])(?:save|checkpoint)(?=[^a-z]|$)")
-_NAMED = {"validation": _VALIDATES, "predict": _PREDICTS, "checkpoint": _SAVES}
-"""What a loop of the program's own does, by the names of its functions: `val_step(batch)`."""
+_SAVES_MODEL = re.compile(
+    r"(?:checkpoint|ckpt|manager|model|net|weights|saver?)\w*\.(?:save|write)|save_(?:weights|model)"
+)
+_NAMED = {
+    "validation": (_VALIDATES, _VALIDATES),
+    "predict": (_PREDICTS, _PREDICTS),
+    "checkpoint": (_SAVES, _SAVES_MODEL),
+}
+"""What a loop of the program's own does, by the names of its functions, and by the text of its
+line: `val_step(batch)`. A line may save anything, such as a picture."""
 _CALL_FUNCTIONS = {"validation", "predict"}
 """Parts of the loop in which Keras calls a function that it has made for them."""
 Where = Literal["first", "steps", "between"]
@@ -129,8 +137,11 @@ def _named(place: StackPlace) -> str | None:
     if place.doing in ("tracing", "recording", "import") or place.call.endswith(".fit"):
         return None
     names = [frame.function.lower() for frame in place.frames]
-    names += [frame.text.lower() for frame in place.frames[-1:]]
-    return next((kind for kind, pattern in _NAMED.items() if any(map(pattern.search, names))), None)
+    texts = [frame.text.lower() for frame in place.frames[-1:]]
+    for kind, (of_name, of_text) in _NAMED.items():
+        if any(map(of_name.search, names)) or any(map(of_text.search, texts)):
+            return kind
+    return None
 
 
 def _starting_lines(places: Iterable[StackPlace]) -> set[tuple[str, int]]:

@@ -32,6 +32,13 @@ _BY_TEXT = {
         "The line waits for a lock that another thread of the program holds: hold the lock only "
         "for what the threads share, or train in one thread."
     ),
+    r".{0,120}\w\.index\(.{0,120}": (
+        "A list's index() looks at one element after the other: a dict, or StringLookup, finds one "
+        "at once."
+    ),
+    r".{1,80}\.(?:save|savefig|imsave|write|writerows?|dump|to_csv|to_parquet)\(.{0,200}": (
+        "The line writes: write less often, with less compression, or in another thread or process."
+    ),
     r"(?:[\w, .\[\]]{1,80} = |return )?(?:np|numpy)\."
     r"(?:array|asarray|stack|vstack|hstack|concatenate|append)\(.{0,200}": (
         "The line makes a whole array each time, of a list or of other arrays: collect the parts "

@@ -101,8 +101,8 @@ class Engine:
 
 def forms() -> str:
     """What `--cluster` takes."""
-    named = ", ".join(["auto", "TF_CONFIG", *sorted(registered("clusters")), "tpu"])
-    return f"{named}, a JSON file, or host:port,host:port"
+    named = ", ".join(["auto", "TF_CONFIG", *sorted(registered("clusters"))])
+    return f"{named}, tpu, a JSON file, or host:port,host:port"
 
 
 def resolve(

@@ -26,11 +26,21 @@ from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
-from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_profiles.analysis.array_copies import MAKE_TENSORS, ArrayCopies
+from strategy_profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    over_all_steps,
+    per_step,
+)
+from strategy_profiles.reporting import units
 
 KEY = "argument-copy"
 ROWS = ("loop/steps/idle", "loop/between/own-lines")
-_MAKE_TENSORS = ("constant", "convert_to_tensor", "convert_to_tensor_v2_with_dispatch")
+SHARE = 0.1
+"""Of the steps: copies outside of the step's function that take less have no finding."""
 _ADVICE = (
     "Make the tensor once, before the loop (tf.constant, or a tf.Variable(trainable=False) in "
     "strategy.scope()), or let a tf.data.Dataset make the batches, and pass only these to the step."
@@ -40,7 +50,13 @@ NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
 def makes_tensor(line: Row) -> bool:
     """Whether a line of the program makes a tensor, which copies an array or a list."""
-    return line.call in _MAKE_TENSORS
+    return line.call in MAKE_TENSORS
+
+
+def outside_function(facts: Facts) -> ArrayCopies | None:
+    """The copies that calls in steps make, outside of the function of the step."""
+    copies = facts.read_array_copies()
+    return copies if copies is not None and copies.share >= SHARE else None
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -56,6 +72,18 @@ def find(facts: Facts) -> Iterator[Finding]:
                 cost_of(facts, row),
                 place=line.place,
             )
+    steps, copies = facts.account.row("loop/steps"), outside_function(facts)
+    if steps is not None and copies is not None:
+        place, text = copies.line.place, copies.line.text
+        yield finding(
+            facts,
+            KEY,
+            "Outside of the tf.function of the step, a call copies an array or a list into a "
+            f"tensor at {place} (`{text}`): {units.share(copies.share)} of the steps.",
+            _ADVICE,
+            over_all_steps(facts, copies.share * steps.total_ms, "sampled"),
+            place=place,
+        )
     wall, held_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("argument")
     if not wall or captures_are_unlike(facts) or held_ms / wall < HELD_SHARE:
         return

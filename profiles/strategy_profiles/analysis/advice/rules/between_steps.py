@@ -72,7 +72,7 @@ def find(facts: Facts) -> Iterator[Finding]:
                 facts,
                 KEY,
                 f"{subject} takes {how_long(facts, row)}{at_line(facts, row)}.{_grows(grown)}",
-                growing_steps.ADVICE if adds else _advice(line),
+                growing_steps.ADVICE if adds else _advice(facts, line),
                 cost_of(facts, row),
                 grows_ms=list(grown) if grown else None,
                 place=line.place,
@@ -83,7 +83,7 @@ def _adds(line: Row) -> bool:
     return growing_steps.ADDS.search(line.text or "") is not None
 
 
-def _advice(line: Row) -> str:
+def _advice(facts: Facts, line: Row) -> str:
     if line.kind == "function":
         return "Make it a part of the step or, if not each step needs it, call it every few steps."
     if (line.call or "").startswith(_BY_ELEMENT):
@@ -97,9 +97,18 @@ def _advice(line: Row) -> str:
             "longer queue, more processes; threads take turns in Python), or make the batches with "
             "tf.data."
         )
-    text = (line.text or "").strip()
+    return _by_text(facts, line, (line.text or "").strip())
+
+
+def _by_text(facts: Facts, line: Row, text: str) -> str:
     if advice := advice_by_text(text):
         return advice
+    if facts.read_waits_at(line.file or "", line.line or 0):
+        return (
+            "The line uses hardly any processor time: it waits for a lock, a file, the network, or "
+            "another process or worker. Hold a lock only for what is shared, and let another "
+            "thread, or the dataset, do ahead what can be done ahead."
+        )
     called = line.call or _called(text)
     if called:
         return (

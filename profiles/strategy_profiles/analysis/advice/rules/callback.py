@@ -29,7 +29,9 @@ NO_GAIN = "What runs between the steps is not an op of the replayed step."
 LIST = "Keras's list of callbacks, without what each of them does,"
 CALL_LESS = "Call it for several steps at once: `steps_per_execution` of `compile()`."
 _OF_KERAS = {
-    "ModelCheckpoint": "Save less often (`save_freq`), or `save_weights_only=True`.",
+    "ModelCheckpoint": (
+        "Save less often (`save_freq`, which counts batches), or `save_weights_only=True`."
+    ),
     "BackupAndRestore": "Save less often: `save_freq`.",
     "TensorBoard": "Write less: `histogram_freq=0`, `update_freq='epoch'`, no `profile_batch`.",
     "ProgbarLogger": "Print less: `verbose=2` prints one line an epoch.",

@@ -26,8 +26,8 @@ KEY = "checkpoint"
 ROWS = anywhere("checkpoint")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = (
-    "Save less often, save weights instead of the whole model, or save in another thread: "
-    "tf.train.CheckpointOptions(enable_async=True)."
+    "Save less often, or in another thread (for a checkpoint, "
+    "tf.train.CheckpointOptions(enable_async=True)); of a model, save the weights alone."
 )
 
 

@@ -48,6 +48,11 @@ REMEDIES = {
         "(tf.nn.sampled_softmax_loss). What is the same in each step is computed once, before the "
         "loop."
     ),
+    r"(Sparse)?SoftmaxCrossEntropy\w*|(Log)?Softmax": (
+        "It takes time in proportion to the batch and to the number of classes: of many words, "
+        "items or classes compute the scores of a sample in training "
+        "(tf.nn.sampled_softmax_loss), or use fewer classes."
+    ),
     r"TopK\w*|InTopK\w*|Sort|Argsort|Unique\w*": (
         "Order fewer candidates, or order them in the validation only."
     ),
@@ -92,8 +97,10 @@ OF_AN_UPDATE = (
 )
 _UPDATES = ("Assign", "Resource")
 """How the names of ops begin that write a variable."""
-OF_ANY_OP = "Else more replicas, a faster device or less work per step help."
+OF_ANY_OP = "Otherwise more replicas, a faster device or less work per step help."
 OF_A_METRIC = "If an op is needed only for a metric, compute it less often."
+LIMITS = 0.4
+"""Share of the loop from which on the computation limits a program."""
 MOST_OF_LOOP = 0.75
 """Share of the loop from which on the rest is not worth a look."""
 MOST = 3
@@ -113,25 +120,35 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{_named(group)}, {units.share(share * of_loop)}"
         for group, share in zip(groups, shares, strict=True)
     ]
-    then = f"; then {'; '.join(named[1:])}" if named[1:] else ""
     in_ops = of_loop * sum(map(_share, _groups(facts.ops)))  # without those that run Python
     is_all = in_ops >= MOST_OF_LOOP and growth(facts.steps.wall_ms) is None and not facts.noted
     else_little = ", so little can be gained elsewhere" if is_all else ""
     is_update, op = _is_update(groups[0]), groups[0][0].op
     trains = is_update or _share([each for each in groups[0] if each.trains]) > shares[0] / 2
     of_product = [OF_A_PRODUCT] if not is_update and _is_product(facts.ops, groups[0][0]) else []
-    remedies = [*_of_type(op), *of_product, *([] if trains else [OF_A_METRIC]), OF_ANY_OP]
+    remedies = [*_of_type(op), *of_product, *([] if trains else [OF_A_METRIC])]
+    remedies += [OF_ANY_OP if remedies else OF_ANY_OP.removeprefix("Otherwise ").capitalize()]
     yield finding(
         facts,
         KEY,
-        f"Its computation limits it, most of all {named[0]} of {facts.loop_name}{then}. All ops of "
-        f"the replicas take {units.share(of_loop)}{else_little}.",
+        _sentence(named, of_loop, facts.loop_name) + f"{else_little}.",
         OF_AN_UPDATE.format(largest=facts.placed.said_of_largest)
         if is_update
         else " ".join(remedies),
         facts.account.cost(row.total_ms * shares[0], "derived", facts.held_up.num_steps),
         ops=[_named(group) for group in groups],
         trains=trains,
+    )
+
+
+def _sentence(named: Sequence[str], of_loop: float, loop: str) -> str:
+    """What takes most, and what all ops take; that it limits the program only if it does."""
+    most, then = f"{named[0]} of {loop}", f"; then {'; '.join(named[1:])}" if named[1:] else ""
+    share = units.share(of_loop)
+    if of_loop < LIMITS:
+        return f"Of its computation, which takes {share} of {loop}, most is {most}{then}"
+    return (
+        f"Its computation limits it, most of all {most}{then}. All ops of the replicas take {share}"
     )
 
 

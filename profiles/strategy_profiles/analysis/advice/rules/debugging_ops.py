@@ -82,8 +82,9 @@ _PURPOSES = (
     _Purpose(
         CHECKING_OPS,
         "Checking numbers (tf.debugging)",
-        "Check numbers{at} only until the first NaN is found, or check the loss alone: TensorFlow "
-        "does not fuse ops whose results are checked, which costs more than the checks.",
+        "Call tf.debugging.disable_check_numerics() once the first NaN is found{at}, or check the "
+        "loss alone: TensorFlow does not fuse ops whose results are checked, which costs more than "
+        "the checks.",
         MANY_CHECKS,
     ),
 )
@@ -113,13 +114,18 @@ def find(facts: Facts) -> Iterator[Finding]:
             f"{purpose.title} takes {of_a_step(facts, held_ms, wall)}: "
             f"{units.counted(round(num_ops), 'op')} a step, most of the time in "
             f"{causes[0].name}.{calls}",
-            purpose.advice.format(at=facts.said_at(CHECK_NUMERICS)),
+            purpose.advice.format(at=_switched_on(facts)),
             per_step(facts, held_ms + calls_ms, wall, "derived" if calls_ms else "measured"),
             op=causes[0].name,
             num_ops=num_ops,
             held_ms=held_ms,
             calls_ms=calls_ms or None,
         )
+
+
+def _switched_on(facts: Facts) -> str:
+    at = facts.said_at(CHECK_NUMERICS)
+    return f" (it is switched on{at})" if at else ""
 
 
 def is_each_op_checked(causes: Sequence[Cause]) -> bool:

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice.rows import rows_anywhere
+from strategy_profiles.analysis.advice.rules.argument_copy import outside_function
 from strategy_profiles.analysis.advice.rules.busy_thread import of_threads_ms
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
 from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE
@@ -49,7 +50,10 @@ NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
 def calls_alone_ms(facts: Facts) -> float:
     """Time of the calls of a typical captured step that no other finding explains."""
-    return without_input_ms(facts) - of_small_collectives_ms(facts) - of_threads_ms(facts)
+    copies, wall_ms = outside_function(facts), facts.breakdown.mean_ms("wall")
+    copied_ms = copies.share * (wall_ms or 0.0) if copies else 0.0
+    others_ms = of_small_collectives_ms(facts) + of_threads_ms(facts) + copied_ms
+    return max(0.0, without_input_ms(facts) - others_ms)
 
 
 def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: float) -> Finding:
@@ -67,10 +71,19 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
 
 
 def _advice(facts: Facts) -> str:
-    more, num_steps = "Run several steps in one tf.function", facts.steps.num_warm_up
-    if num_steps > 1:
-        more = f"Run more than {num_steps} steps in one call"
-    return f"{more} (steps_per_execution){unless_program_acts(facts)}, or give each step more work."
+    return f"{several_steps(facts)}, or give each step more work."
+
+
+def several_steps(facts: Facts) -> str:
+    """How to run several steps in one call: in `fit` by an argument, else by a loop."""
+    num_steps = facts.steps.num_warm_up
+    number = f"more than {num_steps}" if num_steps > 1 else "several"
+    how = "steps_per_execution in Keras's fit, a loop in the tf.function otherwise"
+    if facts.lines_with(".fit("):
+        how = "steps_per_execution of compile()"
+    elif facts.lines and not facts.lines_with("train_on_batch("):
+        how = "for _ in tf.range(...), which takes batches of an iterator, in a tf.function"
+    return f"Run {number} steps in one call ({how}){unless_program_acts(facts)}"
 
 
 def unless_program_acts(facts: Facts) -> str:

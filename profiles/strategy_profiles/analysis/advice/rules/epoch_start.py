@@ -62,6 +62,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             ),
             cost_of(facts, row),
             place=row.place,
+            by_chance=not is_each_step,
         )
     for row in first:
         yield _first_batches(facts, row)

@@ -36,6 +36,8 @@ ADVICE = (
     "fixed number of rows (a tf.Variable of that size, of which each step writes some), a running "
     "sum or a metric."
 )
+PART_OF_GROWTH = 0.2
+"""Of what a step takes longer at the end: an op that grows by less is not named."""
 ADDS = re.compile(r"\b(?:concat|concatenate|append|extend|stack|vstack|hstack)\(|\+=")
 
 
@@ -49,15 +51,28 @@ def find(facts: Facts) -> Iterator[Finding]:
     where = (
         f" Between steps, {line.place} (`{line.text}`) adds to a tensor or a list." if line else ""
     )
+    else_where = "" if line else _op_that_grows(facts, grown[1] - grown[0])
     first, last = map(units.milliseconds, grown)
     more_ms = float((lengths_ms - grown[0]).clip(min=0.0).sum())
     yield finding(
         facts,
         KEY,
         f"Steps take longer and longer: {first} in the first quarter of the steps, {last} in the "
-        f"last.{where}",
+        f"last.{where}{else_where}",
         ADVICE,
         over_all_steps(facts, more_ms, "derived"),
         place=line.place if line else None,
         grows_ms=list(grown),
+    )
+
+
+def _op_that_grows(facts: Facts, longer_ms: float) -> str:
+    """` `TopKV2` at train.py:24 grows most.`; empty if no op makes enough of the difference."""
+    op = facts.read_growing_op()
+    if op is None or op.longer_ms < PART_OF_GROWTH * longer_ms:
+        return ""
+    at = f" at {op.line.rpartition('/')[2]}" if op.line else ""
+    return (
+        f" Of its ops `{op.op}`{at} grows most: by {units.milliseconds(op.longer_ms)} a step from "
+        "the earlier half of the captured steps to the later one."
     )

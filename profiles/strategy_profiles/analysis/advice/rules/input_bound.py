@@ -69,6 +69,10 @@ _REPEAT = (
     "Let the dataset repeat() without end, and count the steps of an epoch: then nothing has to be "
     "agreed on. Or call next() inside of the tf.function, where it costs less."
 )
+_WHOLE_BATCHES = (
+    "If it is made of ops that take whole batches, call batch() before map(): they then run once "
+    "for a batch, not for each example."
+)
 _STAGES = {
     "Generator": (
         "the Python generator (from_generator, PyDataset)",
@@ -82,16 +86,22 @@ _STAGES = {
         "the function of map()",
         (
             "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function, or "
-            "cache() its output if it is the same in each epoch."
+            f"cache() its output if it is the same in each epoch. {_WHOLE_BATCHES}"
         ),
     ),
     "MapAndBatch": (
         "the function of map(), with batch()",
-        "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function.",
+        (
+            "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function. "
+            f"{_WHOLE_BATCHES}"
+        ),
     ),
     "ParallelMap": (
         "the function of map()",
-        "Do less in its function, or cache() its output if it is the same in each epoch.",
+        (
+            "Do less in its function, or cache() its output if it is the same in each epoch. "
+            f"{_WHOLE_BATCHES}"
+        ),
     ),
     "Shuffle": ("shuffle()", "Use a smaller buffer."),
     "Batch": ("batch()", "Call batch() with num_parallel_calls=tf.data.AUTOTUNE."),
@@ -264,9 +274,17 @@ def _limit(stage: Cause | None) -> str:
 def _reason(facts: Facts, stage: Cause | None) -> str:
     line = line_of_input(facts)
     at = f" It is at {line.place} (`{line.text.strip()}`)." if line else ""
-    runs_python = stage and (_kind(stage) == "Generator" or _python_of(facts, stage))
-    most = most_of_python(facts) if runs_python else ""
+    most = most_of_python(facts) if _runs_python(facts, stage) else ""
     return f"{_limit(stage)}{_python(facts, stage)}{at}{most}"
+
+
+def waits_for_python(facts: Facts) -> bool:
+    """Whether steps wait for a batch that Python makes."""
+    return _runs_python(facts, _limiting_stage(facts)) and any(_waits(facts))
+
+
+def _runs_python(facts: Facts, stage: Cause | None) -> bool:
+    return stage is not None and (_kind(stage) == "Generator" or bool(_python_of(facts, stage)))
 
 
 def _python_of(facts: Facts, stage: Cause | None) -> Cause | None:

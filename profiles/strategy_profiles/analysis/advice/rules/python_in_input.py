@@ -23,7 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from strategy_profiles.analysis.advice.rows import most_of_python
+from strategy_profiles.analysis.advice.rules import input_bound
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.causes import Cause
@@ -48,7 +51,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     calls_ms = facts.held_up.held_ms(*CALLS)
     share = units.share(min(op.held_ms / calls_ms, 1.0))
     kind = f" ({op.detail})" if op.detail not in (None, op.name) else ""
-    yield finding(
+    result = finding(
         facts,
         KEY,
         f"The input pipeline runs Python{at} in another thread, the op {op.name}{kind}, and only "
@@ -63,6 +66,10 @@ def find(facts: Facts) -> Iterator[Finding]:
         input_op=op.name,
         input_op_ms=op.held_ms,
     )
+    if input_bound.waits_for_python(facts):
+        advice = "The steps wait for the same Python: see that finding."
+        result = replace(result, caused_by=input_bound.KEY, advice=advice)
+    yield result
 
 
 def beside_calls(facts: Facts) -> Cause | None:

@@ -49,6 +49,8 @@ OF_CHANGES = {
         "reduce_retracing=True, or pad the batches to a few lengths."
     ),
 }
+_OF_KERAS = ("one_step_on_data", "one_step_on_iterator", "multi_step_on_iterator")
+"""Functions that Keras makes for a model: it makes another after each compile()."""
 _GATHER_INSIDE = (
     "Call strategy.gather within the tf.function of the step: outside of one, TensorFlow makes a "
     "new function for each value that it gathers, and traces it."
@@ -78,7 +80,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         said,
-        _GATHER_INSIDE if is_gather else _about_tracing(argument, is_known=in_steps is not None),
+        _GATHER_INSIDE if is_gather else _about_tracing(facts, argument, name),
         cost,
         place=place,
         function=name or None,
@@ -133,10 +135,13 @@ def _longer_than_the_others(facts: Facts) -> Cost | None:
     return over_all_steps(facts, float(longer[longer > 0].sum()), "derived")
 
 
-def _about_tracing(argument: str | None, *, is_known: bool) -> str:
-    if argument == COMPILED_AGAIN or not is_known:
+def _about_tracing(facts: Facts, argument: str | None, name: str) -> str:
+    is_of_keras = argument is None and name in _OF_KERAS
+    if argument == COMPILED_AGAIN or is_of_keras or not name:
+        compiles = facts.said_at(".compile(")
         return (
-            "Build and compile the model once, before the loop: compile throws the functions of "
+            f"Build and compile the model once, before the loop{compiles and f', not{compiles}'}: "
+            "compile throws the functions of "
             "fit, evaluate and predict away. A new learning rate needs no compile: assign "
             "model.optimizer.learning_rate. Create each tf.function once, outside the loop."
         )

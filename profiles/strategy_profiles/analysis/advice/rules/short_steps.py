@@ -26,7 +26,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
-from strategy_profiles.analysis.advice.rules.dispatch import calls_alone_ms, unless_program_acts
+from strategy_profiles.analysis.advice.rules.dispatch import calls_alone_ms, several_steps
 from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE, OTHERS, SAMPLED_MS
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
@@ -70,8 +70,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op.",
-        "Run several steps in one call (steps_per_execution in Keras, a loop inside the "
-        f"tf.function otherwise){unless_program_acts(facts)}, or raise the global batch size.",
+        f"{several_steps(facts)}, or raise the global batch size.",
         per_step(facts, calls_ms, wall),
         median_ms=median,
         held_ms=calls_ms,

@@ -23,6 +23,7 @@ few kernels of many ops. Let each iteration work on more: whole tensors instead 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.op_time import line_of_loop
@@ -36,6 +37,7 @@ from strategy_profiles.analysis.facts import (
     per_step,
 )
 from strategy_profiles.errors import shortened
+from strategy_profiles.run.event_parts import UNROLLS
 from strategy_profiles.run.loop_scope import plain
 
 KEY = "small-ops"
@@ -43,9 +45,10 @@ ROWS = ("loop/steps/idle", "loop/steps/compute")
 NO_GAIN = "With fewer and larger ops, other ops would run than the recorded ones."
 _ADVICE = (
     "Compile what a replica does with tf.function(jit_compile=True), so that XLA makes a few "
-    "kernels of many ops, or let each iteration work on more: whole tensors, tf.vectorized_map, a "
-    "Keras RNN with unroll=True."
+    "kernels of many ops, or let each op work on more: whole tensors, tf.vectorized_map, one layer "
+    "or one table with offsets instead of many small ones"
 )
+_UNROLL = ", a Keras RNN with unroll=True"
 LEAST_SHARE = 0.2
 LEAST_SAID = 0.01
 MOST_OF_A_NAME = 56
@@ -65,8 +68,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     if num_ops:
         where = f", most of them in the loop {named}" if loop else ""
         sentence = (
-            f"Each replica runs {num_ops:,.0f} ops in a step{where}. For {of_step}, no replica "
-            "runs an op because the runtime has not started the next one."
+            f"Each replica runs {num_ops:,.0f} ops in a step{where or _most_at(facts)}. For "
+            f"{of_step}, no replica runs an op because the runtime has not started the next one."
         )
     else:
         sentence = (
@@ -76,9 +79,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     ran_ms = _ran_ms(facts, loop)
     if ran_ms / wall >= LEAST_SAID:
         sentence += f" The loop's longer ops run for {of_a_step(facts, ran_ms, wall)}."
-    advice = _ADVICE
+    advice = f"{_ADVICE}{'' if facts.lines_with(*UNROLLS) else _UNROLL}."
     if tracing.unrolled(facts):
-        advice = f"{tracing.NOT_UNROLLED}: its graph has one iteration. {_ADVICE}"
+        advice = f"{tracing.NOT_UNROLLED}: its graph has one iteration. {advice}"
     yield finding(
         facts,
         KEY,
@@ -90,6 +93,19 @@ def find(facts: Facts) -> Iterator[Finding]:
         line=line_of_loop(facts.line_of, loop) if loop else None,
         held_ms=held_ms,
         ran_ms=ran_ms,
+    )
+
+
+def _most_at(facts: Facts) -> str:
+    """`, most of those of the model made at train.py:12`; empty if no line makes so many."""
+    fits = {line.place for line in facts.lines_with(".fit(")}
+    lines = Counter(line for line in facts.line_of.values() if line.rpartition("/")[2] not in fits)
+    if not lines:
+        return ""
+    line, number = lines.most_common(1)[0]
+    of_model = "of those of the model " if fits else "of them "
+    return (
+        f", most {of_model}made at {line.rpartition('/')[2]}" if 2 * number > lines.total() else ""
     )
 
 

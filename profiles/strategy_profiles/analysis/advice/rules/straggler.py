@@ -66,6 +66,8 @@ Captured steps, which have the lengths of the ops, may be half as long as the ot
 MORE_OFTEN = 1.2
 """How many times as often as another replica a late one runs an op, at least, for its data to be
 longer."""
+MOST_OF_LATENESS = 0.75
+"""Part of its lateness that a worker needs for what it does between steps, for that to be why."""
 NOTICEABLE_PYTHON, MUCH_MORE = 0.2, 2.0
 """Least part of the loop in which a late worker's ops run Python, for that to be the reason, and
 how many times that of another worker."""
@@ -180,9 +182,8 @@ def _begins_between(cause: tuple[str, str]) -> bool:
 
 
 def _explains(facts: Facts, between: Row, late: ReplicaLateness) -> bool:
-    """Whether what a worker does between steps makes it late, where its cores alone tell that."""
-    is_long = facts.account.ms_per_step(between) >= late.late_ms
-    return bool(facts.stragglers.cores) and is_long
+    """Whether what a worker does between steps makes it late: it takes nearly as long."""
+    return facts.account.ms_per_step(between) >= MOST_OF_LATENESS * late.late_ms
 
 
 def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, float]) -> str:

@@ -34,6 +34,7 @@ import numpy as np
 
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import UNROLLS
 
 KEY = "tracing"
 ROWS = ("loop/first",)
@@ -109,6 +110,14 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
             "Loop with tf.range inside the tf.function (also tf.scan, tf.map_fn or a Keras RNN): "
             "its graph has one iteration. Record more steps to see what limits a usual one.",
             {"comes_back": False, "can_be_mended": True, "place": loop or of_ops},
+        )
+    if at := facts.said_at(*UNROLLS):
+        return _Reason(
+            f", because the graph has every time step of the recurrent layer{at}: TensorFlow "
+            "traces and compiles each.",
+            "Take unroll=True out: the graph then has a loop of one time step. Record more steps "
+            "to see what limits a usual one.",
+            {"comes_back": False, "can_be_mended": True},
         )
     return _Reason(
         ", because it includes what is done only once, such as tracing and compiling.",

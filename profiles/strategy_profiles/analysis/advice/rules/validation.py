@@ -26,8 +26,8 @@ KEY = "validation"
 ROWS = anywhere("validation")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = (
-    "Validate less often (validation_freq) or on fewer batches (validation_steps); cache() and "
-    "prefetch() the validation data, and map() it in parallel."
+    "Validate less often (validation_freq), on fewer batches (validation_steps) or on larger ones "
+    "(validation_batch_size); cache() and prefetch() the validation data, and map() it in parallel."
 )
 
 

@@ -19,9 +19,11 @@ Call `fit`, or take the batches from `strategy.experimental_distribute_dataset`,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
+from strategy_profiles.run.event_parts import FROM_FUNCTION, PER_REPLICA_SIZE, SourceLine
 from strategy_profiles.run.events import OWN_BATCH_EACH, WHOLE_BATCH_EACH
 
 KEY = "whole-batch"
@@ -29,10 +31,27 @@ ROWS = ("loop/steps",)
 NO_GAIN = "Replicas with a part of the batch are not in the recorded steps."
 
 
+_OWN_BATCHES = (
+    "Make batches of context.get_per_replica_batch_size(global_batch) in the function given to "
+    "distribute_datasets_from_function, or of the global batch for "
+    "experimental_distribute_dataset(), which divides it."
+)
+_GLOBAL = re.compile(r"\.batch\(\s*(?:batch_size\s*=\s*)?[\w.]*global[\w.]*\s*[,)]", re.IGNORECASE)
+
+
+def _global_batch_of_each(facts: Facts) -> SourceLine | None:
+    """The line that makes batches of what is called the global size, each for one replica."""
+    if not facts.lines_with(FROM_FUNCTION) or facts.lines_with(PER_REPLICA_SIZE):
+        return None
+    batch = facts.only_line(".batch(")
+    return batch if batch is not None and _GLOBAL.search(batch.text) else None
+
+
 def find(facts: Facts) -> Iterator[Finding]:
     whole, own = (facts.noted.get(field) for field in (WHOLE_BATCH_EACH, OWN_BATCH_EACH))
     num_replicas, steps = facts.segment.num_replicas, facts.account.row("loop/steps")
-    if num_replicas < 2 or steps is None or not (whole or own):
+    by_name = _global_batch_of_each(facts)
+    if num_replicas < 2 or steps is None or not (whole or own or by_name):
         return
     num_here = num_replicas // max(1, facts.segment.num_workers)
     running = facts.account.row("loop/first/running")
@@ -49,6 +68,18 @@ def find(facts: Facts) -> Iterator[Finding]:
             place=place,
         )
         return
+    if by_name is not None and not own:
+        yield finding(
+            facts,
+            KEY,
+            f"Each of {num_here} replicas takes a batch of its own, of the size that the program "
+            f"calls global: distribute_datasets_from_function() does not divide what its function "
+            f"makes at {by_name.place} (`{by_name.text.strip()}`).",
+            _OWN_BATCHES,
+            cost,
+            place=by_name.place,
+        )
+        return
     batch = facts.only_line(".batch(")
     made = f" The batch is made at {batch.place} (`{batch.text.strip()}`)." if batch else ""
     yield finding(
@@ -56,10 +87,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"Each of {num_here} replicas trains on a whole global batch of its own: its losses are "
         f"divided by their number at {own}, as if no other replica had any.{made}",
-        "Make batches of context.get_per_replica_batch_size(global_batch) in the function given to "
-        "distribute_datasets_from_function, or of the global batch for "
-        "experimental_distribute_dataset(), which divides it. If each replica is to have so many "
-        "examples, divide by the number of all of them.",
+        f"{_OWN_BATCHES} If each replica is to have so many examples, divide by the number of all "
+        "of them.",
         cost,
         place=batch.place if batch else own,
     )

@@ -463,7 +463,7 @@ def test_a_batch_that_is_called_global_and_is_of_each_replica_is_a_whole_batch(
         assert found["whole-batch"].evidence["place"] == "train.py:20"
 
 
-def test_an_array_that_is_copied_beside_the_step_is_not_told_as_python_around_its_calls(
+def test_an_array_that_is_copied_beside_the_step_does_not_count_as_python_around_its_calls(
     facts_with_illness: Any,
 ) -> None:
     line = StackFrame("/home/me/train.py", 19, "rows", "tf.nn.embedding_lookup(table, ids)")
@@ -495,7 +495,7 @@ def test_the_op_that_grows_with_the_steps_is_named(facts_with_illness: Any) -> N
     assert "grows most" not in found.sentence
 
 
-def test_a_line_that_waits_is_not_told_to_compute_otherwise(facts_with_illness: Any) -> None:
+def test_a_line_that_waits_has_other_advice_than_one_that_computes(facts_with_illness: Any) -> None:
     facts = facts_with_illness("between-steps")
     assert "processor time" not in advice_by_key(facts)["between-steps"].advice
     waiting = replace(facts, read_waits_at=lambda *_: True)

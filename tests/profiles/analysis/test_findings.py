@@ -727,6 +727,35 @@ def test_the_stage_of_the_input_that_limits_is_named(tmp_path: Path) -> None:
     assert "12.0 ms for each element in captured steps (mean)" in finding.sentence
 
 
+def test_skip_belongs_before_the_stage_whose_elements_it_leaves_out(tmp_path: Path) -> None:
+    stage = "Iterator::Root::Prefetch::FiniteSkip::ParallelMapV2"
+    row = {"kind": "input-stage", "name": stage, "count": 1, "total_ms": 12.0, "held_ms": 9.0}
+    options = {"replicas": 2, "steps": 300, "input_ms": 10.0, "causes": [row]}
+    finding = findings_of_run(tmp_path / "run", **options)["input-bound"]
+    assert finding.advice.startswith("skip() throws away what this stage makes")
+
+
+def test_first_batches_of_epochs_that_wait_for_the_same_stage_are_one_finding(
+    tmp_path: Path,
+) -> None:
+    stage = "Iterator::Root::Prefetch::Shuffle::ParallelMapV2"
+    row = {"kind": "input-stage", "name": stage, "count": 1, "total_ms": 12.0, "held_ms": 9.0}
+    options = {"replicas": 2, "steps": 300, "input_ms": 10.0, "causes": [row]}
+    profile = strategy_profiles.load(write_run(tmp_path / "run", **options))
+    facts = gather_facts(profile, profile.segments[0])
+    alone = next(item for item in findings(facts) if item.key == "input-bound")
+    took_ms = 0.2 * (facts.account.loop_ms or 0.0)
+    first = Row("loop/steps/first-batch", "first-batch", took_ms, "derived", None, 5)
+    account = replace(facts.account, rows=(*facts.account.rows, first))
+    by_key = {item.key: item for item in findings(replace(facts, account=account))}
+    assert "epoch-start" not in by_key
+    together = by_key["input-bound"]
+    assert "for the first batches of epochs, too: they take 20 % of the loop" in together.sentence
+    assert alone.cost is not None
+    assert together.cost is not None
+    assert together.cost.share == pytest.approx(alone.cost.share + 0.2, abs=0.01)
+
+
 def test_the_line_of_the_stage_that_limits_has_the_time_that_steps_wait(tmp_path: Path) -> None:
     """Not the line that waits; unless several lines may have made the stage."""
     stage = "Iterator::Root::Prefetch::ParallelMapV2"

@@ -1,10 +1,12 @@
-"""Each call of the step copies arrays of the program into tensors.
+"""Arrays of the program are copied into tensors in each step.
 
 ## What it does
 
 Samples of a captured step say when TensorFlow makes tensors of what the program passes to a
 `tf.function`: 10 % of a typical captured step or more, while no replica runs an op. Also takes the
-time of a line between steps that calls `tf.constant` or `tf.convert_to_tensor`.
+time of a line between steps that calls `tf.constant` or `tf.convert_to_tensor`, and that of samples
+in steps, outside of the `tf.function`, in which an op makes a tensor of an array: 10 % of the
+steps or more.
 
 ## Why is this slow
 

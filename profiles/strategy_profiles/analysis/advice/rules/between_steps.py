@@ -5,7 +5,8 @@
 Takes the time between steps in which the program runs its own lines, eager ops, or a `tf.function`
 that is not the step: 5 % of the loop or more, with the line that takes most of it. Says so if the
 gaps grow: the median of each quarter of the run is longer than that of the one before, and the last
-twice the first. Of a run without samples it says how long the gaps are, not what fills them.
+twice the first. Of a line at which the process uses less than a quarter of a core it says that it
+waits. Of a run without samples it says how long the gaps are, not what fills them.
 
 ## Why is this slow
 

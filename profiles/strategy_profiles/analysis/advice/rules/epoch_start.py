@@ -5,7 +5,9 @@
 Takes the time between steps in which the program makes an iterator over its data, or frees the last
 one: 5 % of the loop or more, and more than once. It is sampled, at the line of the program that
 iterates. In Keras's `fit` the step itself waits for the first batch of an epoch: what the first
-steps of epochs are longer than others counts, at the line that calls `shuffle`, if there is one.
+steps of epochs are longer than others counts, at the line that calls `shuffle`, if there is one;
+if usual steps wait for the same stage, `input-bound` has it. To make or free an iterator takes
+twice as long in one run as in another, so that time counts half in the order of findings.
 
 ## Why is this slow
 

@@ -6,7 +6,8 @@ Compares the wait for the batch with the step: more than 15 %, from the host's c
 else from captured steps. The replicas of one process take their batches from one pipeline, so the
 wait is that of the replica which waits longest. Names the stage of the input pipeline that is at
 work for at least half of the wait, prefetched or not, and the op that runs Python for most of that,
-with the line of the program that makes it if only one can.
+with the line of the program that makes it if only one can, and the line of that Python that most
+samples are at. If the stage makes elements, the first batches of epochs count as well.
 Without such a stage, a wait of less than 2 ms is the call of the iterator, not the input; less than
 20 ms, if stages were at work for a smaller part, or those by which tf.distribute hands batches to
 devices. Neither holds if a collective runs while the program asks for the batch: then workers wait
@@ -108,6 +109,7 @@ _STAGES = {
     "TFRecord": ("reading TFRecord files", "Read several files at once: interleave()."),
 }
 """Name of a stage in a program and advice on it, by tf.data's name of the stage."""
+_SKIP_FIRST = "skip() throws away what this stage makes: call skip() before it."
 _MAKES_ELEMENTS = ("Generator", "Map", "ParallelMap", "TFRecord")
 
 _LINES = {
@@ -308,7 +310,8 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
     if _python_of(facts, stage) is not None:
         return _IN_PYTHON
     known = _STAGES.get(_kind(stage)) if stage else None
-    return known[1] if known else _RUN_AHEAD
+    skips = f"{_SKIP_FIRST} " if stage and "Skip::" in stage.name else ""
+    return f"{skips}{known[1]}" if known else _RUN_AHEAD
 
 
 def _kind(stage: Cause) -> str:

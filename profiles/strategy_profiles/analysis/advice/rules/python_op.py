@@ -3,7 +3,7 @@
 ## What it does
 
 Adds up the time in which any replica runs a `py_function` or `numpy_function` op: 10 % of a step
-or more. The lab's own delay is left out.
+or more, and names the line inside that most samples are at. The lab's own delay is left out.
 
 ## Why is this slow
 

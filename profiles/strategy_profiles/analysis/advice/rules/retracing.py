@@ -3,7 +3,8 @@
 ## What it does
 
 Looks for two or more steps after the first in which a function is traced again, and names the
-argument that changed, or the line that makes a new function for each call. Between steps it looks
+argument that changed, or the line that makes a new function for each call. Of a function that Keras
+makes, names the line that calls `compile()`, which throws it away. Between steps it looks
 for tracing that comes back, with its line: 5 % of the loop or more.
 
 ## Why is this slow

@@ -6,7 +6,7 @@ Adds up the time in which the runtime executes a function and no replica runs a 
 a typical captured step or more. Each replica runs 300 ops or more, and half of them or more are of
 the loop that is named, and 0.03 ms or less pass for each: longer gaps are waits for a core. Or the
 graph has a loop whose ops are too short to be recorded. The ops of the loop that were recorded are
-a part of its cost.
+a part of its cost. Without a loop, names the line that made half of the ops or more.
 
 ## Why is this slow
 

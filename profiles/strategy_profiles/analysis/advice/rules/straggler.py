@@ -6,8 +6,9 @@ Compares when the replicas enter the collectives of a step: of all steps if they
 otherwise of the captured ones; of workers with neither, when they have their batches, or how much
 processor time they use within a step. Names every late replica, the delay that the lab injected,
 and whether its own work takes longer or it begins later, unless a loop's ops were too short to be
-recorded. If another finding makes it late (`detour`, `variable-off-device`, `inter-op-threads`),
-names that, and comes after it.
+recorded. Of a worker whose ops run Python far longer than those of another, names the line. If
+another finding makes it late (`detour`, `variable-off-device`, `inter-op-threads`, or what its
+program does between steps), names that, and comes after it.
 
 ## Why is this slow
 

@@ -6,7 +6,8 @@ Takes the first step, without what the lab's recorder does in it, if it is 20 % 
 If half of it or more is the wait for the first batch, says so. Where a Python loop puts the ops of
 a line into the graph 16 times or more, as the names of their gradients show, names the line: layers
 of their own would have as many variables. Of a program whose variables are not known, 64 times. If
-a recorded program trains three times or more, each time with such a first step, says that.
+a recorded program trains three times or more, each time with such a first step, says that. Names
+the line of a Keras layer with `unroll=True`.
 
 ## Why is this slow
 

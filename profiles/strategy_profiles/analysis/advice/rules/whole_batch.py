@@ -6,7 +6,8 @@ Says so if the recorder saw that a step's batch is not divided among the replica
 at Keras's `train_on_batch`, or at `strategy.run` with tensors that are not of a distributed
 dataset. Or if `tf.nn.compute_average_loss` gets, as the global batch, the number of a replica's own
 examples: a function for `distribute_datasets_from_function` that makes batches of the global size.
-The cost is the part of the steps that a divided batch would save.
+Or if that function makes batches of a size whose name has the word "global", and the program never
+asks for `get_per_replica_batch_size`. The cost is the part of the steps that a divided batch saves.
 
 ## Why is this slow
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -56,6 +57,24 @@ def write(path, run):
 
 WALLS = Importer("a file .walls of milliseconds", write, (".walls",))
 GREEDY = Importer("what the lab opens", write, ("", ".json"))
+"""
+RULE = '''
+"""Runs have names."""
+from strategy_profiles.analysis.facts import finding, over_all_steps
+
+KEY = "named"
+ROWS = ("loop/steps",)
+NO_GAIN = "A name takes no time."
+
+def find(facts):
+    cost = over_all_steps(facts, 0.5 * facts.account.loop_ms, "derived")
+    yield finding(facts, KEY, "Half of the loop has a name.", "Take it away.", cost)
+'''
+FAILING_RULE = """
+KEY, NO_GAIN = "fails", "None."
+
+def find(facts):
+    return iter([facts.no_such_fact])
 """
 BROKEN = "import a_module_that_is_not_there\n"
 
@@ -119,6 +138,25 @@ def test_exports_are_choices_and_write(packages: Packages, tmp_path: Path) -> No
     assert packages.lab("export", run, "--format", "names", "-o", target).returncode == 0
     assert target.read_text() == "mine"
     assert packages.lab("export", run, "--format", "shelf", "-o", "top").stdout == "mine at top\n"
+
+
+def test_a_rule_is_ranked_with_those_of_the_lab_and_one_that_fails_says_so(
+    packages: Packages, tmp_path: Path
+) -> None:
+    names = ("named", "fails", "none")
+    entries = "".join(f"{name} = stranger.{name}\n" for name in names)
+    packages.add(
+        "stranger",
+        f"[strategy_lab.rules]\n{entries}",
+        named=RULE,
+        fails=FAILING_RULE,
+        none="KEY = 1\n",
+    )
+    run = write_run(tmp_path / "mine", steps=100, idle_ms=15.0)
+    found = json.loads(packages.lab("summary", run, "--json").stdout)["segments"][0]["findings"]
+    sentences = [item["sentence"] for item in found]
+    assert sentences[0] == "Half of the loop has a name."
+    assert any("AttributeError" in each and "the package stranger" in each for each in sentences)
 
 
 def test_an_importer_opens_its_own_files_and_not_those_of_the_lab(

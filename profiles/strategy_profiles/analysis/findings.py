@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from strategy_profiles.analysis.account.account import Account
 from strategy_profiles.analysis.advice.changed_line import changed_line
-from strategy_profiles.analysis.advice.registry import RULES
+from strategy_profiles.analysis.advice.registry import every_rule
 from strategy_profiles.analysis.facts import Facts, Finding, Gain, gather_facts
 
 REMEDIES = {
@@ -84,7 +84,7 @@ def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...
     Args:
       predict: adds to each finding what a step would gain without it.
     """
-    claims = [(rule.rows, item) for rule in RULES for item in rule.findings(facts)]
+    claims = [(rule.rows, item) for rule in every_rule() for item in rule.findings(facts)]
     results = ranked(within_rows(facts.account, claims))
     if facts.framework == "PyTorch":
         results = tuple(

@@ -149,7 +149,7 @@ def test_names_of_the_run_stay_text(tmp_path: Path) -> None:
             {"captured": False, "marks": False, "memory": False, "placement": False},
             "the loop takes",
         ),
-        ({"missing": ("run.json", "environment", "launcher")}, "</b> on 2 replicas"),
+        ({"missing": ("run.json", "environment", "launcher")}, " on 2 replicas"),
         ({"segments": 4, "replicas": 8}, "of segment 3, the last one with a step"),
         (
             {"replicas": 8, "straggler": (0, 30.0), "segments": [{}, {"replicas": 1}]},

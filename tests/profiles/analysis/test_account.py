@@ -330,6 +330,19 @@ def test_a_wait_for_the_first_batch_of_epochs_has_the_line_that_shuffles(
 
 
 @pytest.mark.parametrize(
+    ("text", "kind"), [("batches = iter(data)", "epoch-start"), ("parts.iter(data)", "own-lines")]
+)
+def test_a_line_that_calls_iter_frees_the_last_iterator_though_none_was_seen_to_be_made(
+    text: str, kind: str, tmp_path: Path
+) -> None:
+    gaps = _after_epochs(300.0, stack_place("python", 12, text))
+    run = write_run(tmp_path / "run", replicas=1, steps=STEPS, windows=1, gaps=gaps)
+    row = _account(strategy_profiles.load(run)).row(f"loop/between/{kind}")
+    assert row is not None
+    assert row.total_ms == pytest.approx(300.0 * len(EPOCHS), rel=0.1)
+
+
+@pytest.mark.parametrize(
     ("waits_after", "is_start"), [(EPOCHS[:-1], True), ([7, 29, 50, 71], False)]
 )
 def test_a_wait_after_a_new_iterator_is_the_start_of_an_epoch_and_another_is_not(

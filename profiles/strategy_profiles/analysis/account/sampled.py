@@ -39,6 +39,7 @@ _NAMED = {
 }
 """What a loop of the program's own does, by the names of its functions, and by the text of its
 line: `val_step(batch)`. A line may save anything, such as a picture."""
+_MAKES_ITERATOR = re.compile(r"(?<![\w.])iter\(")
 _CALL_FUNCTIONS = {"validation", "predict"}
 """Parts of the loop in which Keras calls a function that it has made for them."""
 Where = Literal["first", "steps", "between"]
@@ -145,8 +146,17 @@ def _named(place: StackPlace) -> str | None:
 
 
 def _starting_lines(places: Iterable[StackPlace]) -> set[tuple[str, int]]:
-    """The lines that make iterators, as `for batch in dataset` and `model.fit` do."""
-    return {_line_of(place) for place in places if place.doing == "epoch-start" and place.frames}
+    """The lines that make iterators, as `for batch in dataset` and `model.fit` do.
+
+    One that calls `iter` need not be seen at it: to free the last iterator, which `batches =
+    iter(data)` does as well, takes far longer.
+    """
+    return {
+        _line_of(place)
+        for place in places
+        if place.frames
+        and (place.doing == "epoch-start" or _MAKES_ITERATOR.search(place.frames[-1].text))
+    }
 
 
 def _line_of(place: StackPlace) -> tuple[str, int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from strategy_profiles.analysis.account.regions import regions_of
+from strategy_profiles.analysis.account.regions import regions_of, samples_at
 from strategy_profiles.run.event_parts import StackFrame
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def array_copies(profile: Profile, segment: int) -> ArrayCopies | None:
         place.call in MAKE_TENSORS and place.doing != "function" and bool(place.frames)
         for place in stacks.places
     ]
-    chosen = regions.is_step & np.array(copies)[stacks.place]
+    chosen = regions.is_step & samples_at(stacks, copies)
     if chosen.sum() < FEWEST_SAMPLES:
         return None
     of_place = np.bincount(stacks.place[chosen], stacks.for_ms[chosen])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from strategy_profiles.analysis.account.regions import regions_of
+from strategy_profiles.analysis.account.regions import regions_of, samples_at
 from strategy_profiles.analysis.epoch_ends import is_at_epoch_end
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.analysis.window_edges import has_window_edge
@@ -47,7 +47,7 @@ def waits_at(profile: Profile, segment: int, file: str, line: int) -> bool:
         bool(place.frames) and (place.frames[-1].file, place.frames[-1].line) == (file, line)
         for place in stacks.places
     ]
-    chosen = regions.is_between & np.array(at, bool)[stacks.place] & np.isfinite(stacks.cpu_ms)
+    chosen = regions.is_between & samples_at(stacks, at) & np.isfinite(stacks.cpu_ms)
     if chosen.sum() < FEWEST_SAMPLES:
         return False
     return bool(stacks.cpu_ms[chosen].sum() < MOST_CORES * stacks.for_ms[chosen].sum())

@@ -339,9 +339,13 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_busy_threads=lambda: profile.once(
             ("busy-threads", number), lambda: busy_threads(profile, number)
         ),
-        read_growing_op=lambda: growing_op(profile, number),
+        read_growing_op=lambda: profile.once(
+            ("growing-op", number), lambda: growing_op(profile, number)
+        ),
         read_longer_op=lambda replica, others: longer_op(profile, number, replica, others),
-        read_python_in_ops=lambda worker: python_in_ops(profile, number, worker),
+        read_python_in_ops=lambda worker: profile.once(
+            (f"python-in-ops-{worker}", number), lambda: python_in_ops(profile, number, worker)
+        ),
         read_array_copies=lambda: profile.once(
             ("array-copies", number), lambda: array_copies(profile, number)
         ),

@@ -1,8 +1,8 @@
 """Every rule: the modules of the folder `rules`, then those that packages add.
 
 A package names a module like one of these by an entry point of the group `strategy_lab.rules`: a
-text, `KEY`, `NO_GAIN` and `find(facts)`. One that fails says so in the answer, and
-the other rules go on.
+text, `KEY`, `NO_GAIN` and `find(facts)`. One that fails says so in the answer, and the others go
+on.
 """
 
 from __future__ import annotations
@@ -54,16 +54,18 @@ class Rule(Struct, frozen=True):
         """What the rule finds, with its changes if the run has a spec to change; of a rule of
         another package that fails, that it does."""
         try:
-            found = list(self.find(facts))
+            found = [self._completed(facts, item) for item in self.find(facts)]
         except Exception as error:
             if self.entry is None:
                 raise
             refused = self.entry.refused(f"fails: {type(error).__name__}: {error}")
             found = [finding(facts, self.key, f"{refused}.", f"{refused.advice}.", None)]
-        for item in found:
-            removal = self.removal if isinstance(self.removal, str) else self.removal(facts, item)
-            edits = self.edits(facts, item) if self.edits and facts.segment.is_of_lab else {}
-            yield replace(item, edits=edits, removal=removal)
+        yield from found
+
+    def _completed(self, facts: Facts, item: Finding) -> Finding:
+        removal = self.removal if isinstance(self.removal, str) else self.removal(facts, item)
+        edits = self.edits(facts, item) if self.edits and facts.segment.is_of_lab else {}
+        return replace(item, edits=edits, removal=removal)
 
 
 def every_rule() -> tuple[Rule, ...]:

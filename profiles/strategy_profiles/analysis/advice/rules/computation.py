@@ -97,7 +97,7 @@ OF_AN_UPDATE = (
 )
 _UPDATES = ("Assign", "Resource")
 """How the names of ops begin that write a variable."""
-OF_ANY_OP = "Otherwise more replicas, a faster device or less work per step help."
+OF_ANY_OP = "more replicas, a faster device or less work per step help."
 OF_A_METRIC = "If an op is needed only for a metric, compute it less often."
 LIMITS = 0.4
 """Share of the loop from which on the computation limits a program."""
@@ -127,7 +127,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     trains = is_update or _share([each for each in groups[0] if each.trains]) > shares[0] / 2
     of_product = [OF_A_PRODUCT] if not is_update and _is_product(facts.ops, groups[0][0]) else []
     remedies = [*_of_type(op), *of_product, *([] if trains else [OF_A_METRIC])]
-    remedies += [OF_ANY_OP if remedies else OF_ANY_OP.removeprefix("Otherwise ").capitalize()]
+    remedies.append(f"Otherwise {OF_ANY_OP}" if remedies else OF_ANY_OP.capitalize())
     yield finding(
         facts,
         KEY,

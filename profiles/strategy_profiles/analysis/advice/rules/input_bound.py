@@ -132,7 +132,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     """The wait for batches, with that for the first ones of epochs if it has the same cause."""
     first = large_rows(facts, "first-batch", "loop/steps")
     for item in _waits(facts):
-        if not first or item.cost is None or not is_behind_first_batches(facts):
+        if not first or item.cost is None or not _makes_elements(_limiting_stage(facts)):
             yield item
             continue
         both_ms = item.cost.ms * facts.account.num_steps + first[0].total_ms
@@ -147,8 +147,11 @@ def find(facts: Facts) -> Iterator[Finding]:
 def is_behind_first_batches(facts: Facts) -> bool:
     """Whether the stage that makes usual steps wait makes the first steps of epochs wait longer: it
     makes the elements that shuffle() fills its buffer with."""
-    stage = _limiting_stage(facts)
-    return stage is not None and _kind(stage) in _MAKES_ELEMENTS and any(_waits(facts))
+    return _makes_elements(_limiting_stage(facts)) and any(_waits(facts))
+
+
+def _makes_elements(stage: Cause | None) -> bool:
+    return stage is not None and _kind(stage) in _MAKES_ELEMENTS
 
 
 def _waits(facts: Facts) -> Iterator[Finding]:

@@ -139,9 +139,10 @@ def _longer_than_the_others(facts: Facts) -> Cost | None:
 def _about_tracing(facts: Facts, argument: str | None, name: str) -> str:
     is_of_keras = argument is None and name in _OF_KERAS
     if argument == COMPILED_AGAIN or is_of_keras or not name:
-        compiles = facts.said_at(".compile(")
+        compiled = facts.said_at(".compile(")
+        not_there = f", not{compiled}" if compiled else ""
         return (
-            f"Build and compile the model once, before the loop{compiles and f', not{compiles}'}: "
+            f"Build and compile the model once, before the loop{not_there}: "
             "compile throws the functions of "
             "fit, evaluate and predict away. A new learning rate needs no compile: assign "
             "model.optimizer.learning_rate. Create each tf.function once, outside the loop."

@@ -67,7 +67,7 @@ Captured steps, which have the lengths of the ops, may be half as long as the ot
 MORE_OFTEN = 1.2
 """How many times as often as another replica a late one runs an op, at least, for its data to be
 longer."""
-MOST_OF_LATENESS = 0.75
+LEAST_EXPLAINED = 0.75
 """Part of its lateness that a worker needs for what it does between steps, for that to be why."""
 NOTICEABLE_PYTHON, MUCH_MORE = 0.2, 2.0
 """Least part of the loop in which a late worker's ops run Python, for that to be the reason, and
@@ -184,7 +184,7 @@ def _begins_between(cause: tuple[str, str]) -> bool:
 
 def _explains(facts: Facts, between: Row, late: ReplicaLateness) -> bool:
     """Whether what a worker does between steps makes it late: it takes nearly as long."""
-    return facts.account.ms_per_step(between) >= MOST_OF_LATENESS * late.late_ms
+    return facts.account.ms_per_step(between) >= LEAST_EXPLAINED * late.late_ms
 
 
 def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, float]) -> str:
@@ -209,7 +209,7 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
     if (arrives_late := _why_it_arrives_late(facts, worst)) is not None:
         return lead + arrives_late
     if facts.stragglers.cores:
-        return lead + _works_more(facts, worst)
+        return lead + _works_more(facts, unexplained)
     slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
     loop = facts.held_up.unrecorded_loop
     if loop is not None:
@@ -224,7 +224,7 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
             "input pipeline, record full captures of it, and check how long results take to "
             "reach it."
         )
-    return f"{lead}Its own work takes longer{_longest(facts, worst)}{_evenly(facts, late)}"
+    return f"{lead}Its own work takes longer{_longest(facts, worst)}{_evenly(facts, unexplained)}"
 
 
 def _longest(facts: Facts, late: ReplicaLateness) -> str:
@@ -294,9 +294,9 @@ def _begins_late(facts: Facts, late: ReplicaLateness) -> bool:
     return is_derived and _input_behind(facts, late) is None
 
 
-def _works_more(facts: Facts, late: ReplicaLateness) -> str:
-    """What to do about a worker that uses more cores within a step than the others."""
-    cores = facts.stragglers.cores
+def _works_more(facts: Facts, all_late: Sequence[ReplicaLateness]) -> str:
+    """What to do about the latest worker, which uses more cores within a step than the others."""
+    cores, late = facts.stragglers.cores, all_late[0]
     used = (
         f"within a step it uses {cores[late.worker]:.1f} cores, another worker "
         f"{min(cores.values()):.1f}"
@@ -305,7 +305,7 @@ def _works_more(facts: Facts, late: ReplicaLateness) -> str:
         "the sizes of their batches, the lengths of their sequences, and code that only one of "
         "them runs"
     )
-    evenly = _evenly(facts, facts.stragglers.late)
+    evenly = _evenly(facts, all_late)
     if _waits_are_known(facts, late):
         lead = f"It computes longer than the others: {used}. Compare what they compute: "
         return f"{lead}{what}.{evenly}"

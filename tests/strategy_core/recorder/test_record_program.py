@@ -269,7 +269,9 @@ def test_record_captures_a_tutorial_training_loop(tmp_path: Path) -> None:
     assert window["error"] is None
     captured = [s["step"] for s in steps if s["captured"]]
     assert captured == list(range(2, 2 + window["num_steps"]))
-    assert window["num_steps"] in (3, 4, 5), "over the end of an epoch; fewer where steps are long"
+    # Over the end of an epoch. Fewer than asked for where steps are long, more where the first of
+    # them are far shorter than the steps before the window, as on a busy machine.
+    assert 3 <= window["num_steps"] <= 10
     folder = worker_folder(run, 0).path / window["folder"]
     rows = pq.read_table(folder / "replica_steps.parquet").to_pylist()
     assert {(row["step"], row["replica"]) for row in rows} == {

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from strategy_profiles.analysis.account.regions import regions_of, samples_at
 from strategy_profiles.analysis.epoch_ends import is_at_epoch_end
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.analysis.window_edges import has_window_edge
@@ -20,10 +19,6 @@ from strategy_profiles.tables.columns import Floats
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
-
-
-FEWEST_SAMPLES, MOST_CORES = 10, 0.25
-"""Samples that must tell that a line waits, and the cores that the process uses meanwhile."""
 
 
 class BetweenSteps(Struct, frozen=True):
@@ -35,22 +30,6 @@ class BetweenSteps(Struct, frozen=True):
     @property
     def median_ms(self) -> float | None:
         return float(np.median(self.gaps_ms)) if self.gaps_ms.size else None
-
-
-def waits_at(profile: Profile, segment: int, file: str, line: int) -> bool:
-    """Whether the process computes hardly anything while its training thread is at a line."""
-    regions = regions_of(profile, segment)
-    if regions is None:
-        return False
-    stacks = regions.stacks
-    at = [
-        bool(place.frames) and (place.frames[-1].file, place.frames[-1].line) == (file, line)
-        for place in stacks.places
-    ]
-    chosen = regions.is_between & samples_at(stacks, at) & np.isfinite(stacks.cpu_ms)
-    if chosen.sum() < FEWEST_SAMPLES:
-        return False
-    return bool(stacks.cpu_ms[chosen].sum() < MOST_CORES * stacks.for_ms[chosen].sum())
 
 
 def between_steps(profile: Profile, segment: int) -> BetweenSteps:

@@ -14,7 +14,7 @@ from strategy_profiles.analysis.account.op_time import OpTime, lines_of_ops, op_
 from strategy_profiles.analysis.account.step_function import unrolled_loop
 from strategy_profiles.analysis.all_idle import all_idle_ms
 from strategy_profiles.analysis.array_copies import ArrayCopies, array_copies
-from strategy_profiles.analysis.between_steps import BetweenSteps, between_steps, waits_at
+from strategy_profiles.analysis.between_steps import BetweenSteps, between_steps
 from strategy_profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_profiles.analysis.busy_threads import BusyThread, busy_threads
 from strategy_profiles.analysis.capture_cost import CaptureCost, capture_cost
@@ -33,6 +33,7 @@ from strategy_profiles.analysis.headline_segment import num_alike
 from strategy_profiles.analysis.input_collectives import input_collectives
 from strategy_profiles.analysis.input_share import InputShare, input_share
 from strategy_profiles.analysis.late_batches import batch_line
+from strategy_profiles.analysis.line_work import LineWork, line_work
 from strategy_profiles.analysis.lone_worker import LoneWorker, lone_worker
 from strategy_profiles.analysis.longer_op import LongerOp, growing_op, longer_op
 from strategy_profiles.analysis.longest_before import LongestBefore, longest_before
@@ -191,8 +192,8 @@ class Facts(Struct, frozen=True):
     """The Python that ops of a worker run; None if too little of it was sampled."""
     read_array_copies: Callable[[], ArrayCopies | None]
     """Calls outside of the step's function that copy arrays; None if too few were sampled."""
-    read_waits_at: Callable[[str, int], bool]
-    """Whether the training thread waits at a line, and does not compute."""
+    read_line_work: Callable[[str, int], LineWork]
+    """What the program does at a line."""
     read_batch_line: Callable[[int], StackFrame | None]
     """The line at which a worker waits for its batches; None if none was sampled."""
     noted: Mapping[str, str]
@@ -349,7 +350,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_array_copies=lambda: profile.once(
             ("array-copies", number), lambda: array_copies(profile, number)
         ),
-        read_waits_at=lambda file, line: waits_at(profile, number, file, line),
+        read_line_work=lambda file, line: line_work(profile, number, file, line),
         read_batch_line=lambda worker: batch_line(profile, worker),
         noted=_noted(profile, number),
         whole_reads=_whole_reads(profile, number),

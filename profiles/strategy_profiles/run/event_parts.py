@@ -126,6 +126,7 @@ class LineInOp(Struct, frozen=True):
 
 SHUFFLE = ".shuffle("
 PYTHON_OF_INPUT = ("from_generator(", "py_function(", "numpy_function(")
+OF_KERAS = ("PyDataset)", "Sequence)")
 UNROLLS = ("unroll=True", "unroll = True")
 FROM_FUNCTION = "distribute_datasets_from_function("
 PER_REPLICA_SIZE = "get_per_replica_batch_size("
@@ -141,6 +142,7 @@ CHANGEABLE = (
         PER_REPLICA_SIZE,
         CHECK_NUMERICS,
         APPLIES_GRADIENTS,
+        *OF_KERAS,
         *UNROLLS,
         *RUNS_EAGERLY,
         *IN_FLOAT64,

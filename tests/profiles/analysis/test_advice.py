@@ -22,6 +22,7 @@ from strategy_profiles.analysis.communication import Traffic
 from strategy_profiles.analysis.element_types import ComputedIn
 from strategy_profiles.analysis.facts import Facts, Finding, Gain
 from strategy_profiles.analysis.findings import LEFT_OVER, findings, gather_facts
+from strategy_profiles.analysis.line_work import LineWork
 from strategy_profiles.analysis.lone_worker import LoneWorker
 from strategy_profiles.analysis.longer_op import LongerOp
 from strategy_profiles.analysis.longest_before import LongestBefore
@@ -318,6 +319,27 @@ def test_a_wait_for_workers_in_steps_and_between_them_is_one_finding(
 
 
 @pytest.mark.parametrize(
+    ("num_joined", "ms", "said", "remedy"),
+    [
+        (4, 3.0, "after every 4 steps; a step takes a worker 6.00 ms", "call join() once"),
+        (1, 3.0, "after each step; a step takes a worker 3.00 ms", "Do more in each"),
+        (4, 30.0, "a step takes a worker 60.0 ms", "try one at a time"),
+    ],
+)
+def test_a_wait_for_workers_says_how_many_steps_it_is_for(
+    num_joined: int, ms: float, said: str, remedy: str, facts_with_illness: Any
+) -> None:
+    facts = joining(facts_with_illness("healthy"))
+    # Steps between two joins are recorded with the same part of their time.
+    joins = np.arange(facts.steps.count) // num_joined
+    steps = replace(facts.steps, wall_ms=ms + 1e-6 * (joins % 7))
+    facts = replace(facts, segment=replace(facts.segment, num_workers=2), steps=steps)
+    found = advice_by_key(facts)["waiting-for-workers"]
+    assert said in found.sentence
+    assert remedy in found.advice
+
+
+@pytest.mark.parametrize(
     ("op", "trains", "remedy"),
     [
         ("TopKV2", False, "Order fewer candidates"),
@@ -368,7 +390,8 @@ def test_all_ops_of_an_optimizer_are_one_update(facts_with_illness: Any) -> None
         (None, "weights = np.array(self.priority)", "keep one array"),
         ("append", "rows = np.append(rows, row)", "collect the parts"),
         ("constant", "frames = tf.constant(self.frames)", "Make the tensor once"),
-        (None, "gc.collect()", "The line calls gc.collect"),
+        (None, "gc.collect()", "by itself"),
+        (None, "tidy.up()", "The line calls tidy.up"),
         (None, "sheet.save(path, optimize=True)", "The line writes"),
         (None, "number = words.index(word)", "a dict"),
         (None, "total += 1", "If it is a Python loop"),
@@ -498,7 +521,7 @@ def test_the_op_that_grows_with_the_steps_is_named(facts_with_illness: Any) -> N
 def test_a_line_that_waits_has_other_advice_than_one_that_computes(facts_with_illness: Any) -> None:
     facts = facts_with_illness("between-steps")
     assert "processor time" not in advice_by_key(facts)["between-steps"].advice
-    waiting = replace(facts, read_waits_at=lambda *_: True)
+    waiting = replace(facts, read_line_work=lambda *_: LineWork(waits=True))
     assert "hardly any processor time" in advice_by_key(waiting)["between-steps"].advice
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -25,34 +24,6 @@ FEWEST_OF_LARGE, LARGE = 3, 0.2
 
 SEEN_EACH_TIME_MS = 250.0
 """Two mean intervals of the sampler: what is shorter happens more often than it is seen."""
-
-_BY_TEXT = {
-    # Of context managers without a call, only locks wait in C.
-    r"with [\w.\[\]]{1,80}:|(?:.{1,80}\.)?acquire\(.{0,80}": (
-        "The line waits for a lock that another thread of the program holds: hold the lock only "
-        "for what the threads share, or train in one thread."
-    ),
-    r".{0,120}\w\.index\(.{0,120}": (
-        "A list's index() looks at one element after the other: a dict, or StringLookup, finds one "
-        "at once."
-    ),
-    r".{1,80}\.(?:save|savefig|imsave|write|writerows?|dump|to_csv|to_parquet)\(.{0,200}": (
-        "The line writes: write less often, with less compression, or in another thread or process."
-    ),
-    r"(?:[\w, .\[\]]{1,80} = |return )?(?:np|numpy)\."
-    r"(?:array|asarray|stack|vstack|hstack|concatenate|append)\(.{0,200}": (
-        "The line makes a whole array each time, of a list or of other arrays: collect the parts "
-        "in a list and make the array once, or keep one array and change only the rows of it that "
-        "are new."
-    ),
-}
-"""What to do about a line, by what all of it is like."""
-
-
-def advice_by_text(text: str) -> str | None:
-    """What to do about a line of the program; None if its text does not tell."""
-    of_line = (advice for line, advice in _BY_TEXT.items() if re.fullmatch(line, text.strip()))
-    return next(of_line, None)
 
 
 def large_rows(facts: Facts, kind: str, parent: str = "loop/between") -> list[Row]:
@@ -114,12 +85,6 @@ def at_line(facts: Facts, *rows: Row) -> str:
     if part > 0.9:
         return f" at {line.place}{text}"
     return f", {units.share(part)} of it at {line.place}{text}"
-
-
-def most_of_python(facts: Facts) -> str:
-    """` Its Python is at train.py:40 (`line`).`; empty if that is not known."""
-    inside = facts.read_python_in_ops(0)
-    return f" Its Python is {inside.said}." if inside else ""
 
 
 def how_long(facts: Facts, *rows: Row) -> str:

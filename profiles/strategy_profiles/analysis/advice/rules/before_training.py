@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rows import advice_by_text
+from strategy_profiles.analysis.advice.line_advice import advice_on_line
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.longest_before import LongestBefore
 from strategy_profiles.reporting import units
@@ -35,9 +35,10 @@ SHORTEST_MS, SHARE = 5000.0, 0.2
 """Least time of a line, and least share of the program."""
 _ADAPTS = ".adapt"
 _IMPORTS = ("program/before/start", "program/before/import")
-_ADVICE = (
-    "Keep its result, in a file or a dataset that is saved (`save`), and read it in later runs. If "
-    "it is a Python loop over the data, compute with whole NumPy arrays, or in the dataset's map()."
+_KEPT = " its result, in a file or a dataset that is saved (`save`), and read it in later runs."
+_ANY_LOOP = (
+    " If it is a Python loop over the data, compute with whole NumPy arrays, or in the dataset's "
+    "map()."
 )
 _ADVICE_ON_ADAPT = (
     "Give adapt() a dataset with batches (`.batch(1024)`) or an array: it calls Python for each "
@@ -57,7 +58,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{units.seconds(longest.ms / 1e3)}{_most_of_it(longest)}: "
         f"{units.share(cost.share)} of the program. The loop itself takes "
         f"{units.seconds((facts.account.loop_ms or 0.0) / 1e3)}.",
-        _advice(longest),
+        _advice(facts, longest),
         cost,
         place=longest.line.place,
         once_ms=longest.ms,
@@ -66,10 +67,11 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _advice(longest: LongestBefore) -> str:
+def _advice(facts: Facts, longest: LongestBefore) -> str:
     if _ADAPTS in longest.call:
         return _ADVICE_ON_ADAPT
-    return advice_by_text((longest.inner or longest.line).text or "") or _ADVICE
+    advice = advice_on_line(facts, longest.inner or longest.line, each_step=False)
+    return f"{advice} Or keep{_KEPT}" if advice else f"Keep{_KEPT}{_ANY_LOOP}"
 
 
 def _named(line: StackFrame) -> str:

@@ -26,8 +26,12 @@ import re
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.row import Row
-from strategy_profiles.analysis.advice.rows import (
+from strategy_profiles.analysis.advice.line_advice import (
+    WAITS,
     advice_by_text,
+    advice_by_work,
+)
+from strategy_profiles.analysis.advice.rows import (
     at_line,
     cost_of,
     how_long,
@@ -47,6 +51,9 @@ ROWS = (
     "loop/between/rest",
 )
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
+_LESS_OFTEN = "If not each step needs it, do it every few steps."
+_ANY = f"If it is work on data, do it in the dataset's map(). {_LESS_OFTEN}"
+_MAY_LOOP = "If it is a Python loop, compute with whole NumPy arrays instead."
 _ONLY_A_CALL = re.compile(r"(?:[\w, ]{1,80} = )?([A-Za-z_][\w.]{0,80})\([^()]{0,200}\)")
 _WAITS = (
     *("Queue.get", "Condition.wait", "Event.wait", "Future.result", "Thread.join"),
@@ -98,29 +105,12 @@ def _advice(facts: Facts, line: Row) -> str:
             "longer queue, more processes; threads take turns in Python), or make the batches with "
             "tf.data."
         )
-    return _by_text(facts, line, (line.text or "").strip())
-
-
-def _by_text(facts: Facts, line: Row, text: str) -> str:
-    if advice := advice_by_text(text):
+    if advice := advice_by_text(line):
         return advice
-    if facts.read_waits_at(line.file or "", line.line or 0):
-        return (
-            "The line uses hardly any processor time: it waits for a lock, a file, the network, or "
-            "another process or worker. Hold a lock only for what is shared, and let another "
-            "thread, or the dataset, do ahead what can be done ahead."
-        )
-    called = line.call or _called(text)
-    if called:
-        return (
-            f"The line calls {called}. If it runs ops one by one, put them into a tf.function; if "
-            "it is work on data, do it in the dataset's map(); if not each step needs its result, "
-            "call it every few steps."
-        )
-    return (
-        "If it is a Python loop, compute with whole NumPy arrays instead. If it is work on data, "
-        "do it in the dataset's map(); if not each step needs it, do it every few steps."
-    )
+    if advice := advice_by_work(facts, line):
+        return advice if advice == WAITS else f"{advice} {_LESS_OFTEN}"
+    called = line.call or _called((line.text or "").strip())
+    return f"The line calls {called}. {_ANY}" if called else f"{_MAY_LOOP} {_ANY}"
 
 
 def _called(text: str) -> str | None:

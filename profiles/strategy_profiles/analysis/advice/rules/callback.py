@@ -19,6 +19,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.advice.line_advice import advice_on_line
 from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
 from strategy_profiles.analysis.advice.rules import checkpoint, prediction, validation
 from strategy_profiles.analysis.facts import Facts, Finding, finding
@@ -54,15 +56,18 @@ def find(facts: Facts) -> Iterator[Finding]:
             KEY,
             f"{f'The callback {name}' if name else LIST} takes "
             f"{how_long(facts, row)}{at_line(facts, row)}.",
-            _advice(name, line.text or "") if name else CALL_LESS,
+            _advice(facts, name, line) if name else CALL_LESS,
             cost_of(facts, row),
             place=row.place,
             callback=name,
         )
 
 
-def _advice(name: str, text: str) -> str:
+def _advice(facts: Facts, name: str, line: Row) -> str:
     if name in _OF_KERAS:
         return _OF_KERAS[name]
-    of_call = (words for call, words in _OF_CALLS.items() if re.search(call, text))
-    return next(of_call, f"Let {name} do less, or only every few steps or epochs.")
+    of_call = (words for call, words in _OF_CALLS.items() if re.search(call, line.text or ""))
+    if advice := next(of_call, None):
+        return advice
+    less = f"Let {name} do less, or only every few steps or epochs."
+    return f"{less} {advice}" if (advice := advice_on_line(facts, line)) else less

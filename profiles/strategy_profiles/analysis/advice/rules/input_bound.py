@@ -31,7 +31,8 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice.late_because import late_batch
-from strategy_profiles.analysis.advice.rows import how_long, large_rows, most_of_python
+from strategy_profiles.analysis.advice.line_advice import advice_on_python, most_of_python
+from strategy_profiles.analysis.advice.rows import how_long, large_rows
 from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -45,7 +46,7 @@ from strategy_profiles.analysis.input_stages import OF_DISTRIBUTE
 from strategy_profiles.analysis.late_replicas import who_waits
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import PYTHON_OF_INPUT, SHUFFLE, SourceLine
+from strategy_profiles.run.event_parts import OF_KERAS, PYTHON_OF_INPUT, SHUFFLE, SourceLine
 
 KEY = "input-bound"
 ROWS = ("loop/steps/input", "loop/steps/first-batch", "loop/steps/wait")
@@ -93,8 +94,8 @@ _STAGES = {
     "MapAndBatch": (
         "the function of map(), with batch()",
         (
-            "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function. "
-            f"{_WHOLE_BATCHES}"
+            "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function, or "
+            f"cache() its output if it is the same in each epoch. {_WHOLE_BATCHES}"
         ),
     ),
     "ParallelMap": (
@@ -109,6 +110,16 @@ _STAGES = {
     "TFRecord": ("reading TFRecord files", "Read several files at once: interleave()."),
 }
 """Name of a stage in a program and advice on it, by tf.data's name of the stage."""
+_IN_KERAS = (
+    "__getitem__ makes one batch at a time under Python's GIL: give the PyDataset workers, and "
+    "use_multiprocessing=True where it computes in Python, do less in it, or make the arrays of "
+    "all batches once."
+)
+_OF_EXAMPLES = (
+    "The generator makes single examples, each under Python's GIL, so prefetch cannot speed it up: "
+    "yield whole batches, or give the arrays to from_tensor_slices() where they fit into memory. "
+    "Otherwise do less in it, or interleave several generators."
+)
 _SKIP_FIRST = "skip() throws away what this stage makes: call skip() before it."
 _MAKES_ELEMENTS = ("Generator", "Map", "ParallelMap", "TFRecord")
 
@@ -310,11 +321,27 @@ def _python(facts: Facts, stage: Cause | None) -> str:
 
 
 def _advice(facts: Facts, stage: Cause | None) -> str:
+    if stage is None:
+        return _RUN_AHEAD
+    of_python = advice_on_python(facts) if _runs_python(facts, stage) else ""
     if _python_of(facts, stage) is not None:
-        return _IN_PYTHON
-    known = _STAGES.get(_kind(stage)) if stage else None
-    skips = f"{_SKIP_FIRST} " if stage and "Skip::" in stage.name else ""
-    return f"{skips}{known[1]}" if known else _RUN_AHEAD
+        return f"{_IN_PYTHON}{of_python}"
+    known = _STAGES.get(_kind(stage))
+    if known is None:
+        return _RUN_AHEAD
+    skips = f"{_SKIP_FIRST} " if "Skip::" in stage.name else ""
+    return f"{skips}{_of_generator(facts, stage) or known[1]}{of_python}"
+
+
+def _of_generator(facts: Facts, stage: Cause) -> str | None:
+    """Of a Keras dataset: its own arguments. Of single examples: whole batches first."""
+    if _kind(stage) != "Generator":
+        return None
+    if facts.lines_with(*OF_KERAS):
+        return _IN_KERAS
+    path = stage.name.split("::")
+    makes_examples = any(each.startswith(("Batch", "PaddedBatch")) for each in path)
+    return _OF_EXAMPLES if makes_examples else None
 
 
 def _kind(stage: Cause) -> str:

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from strategy_profiles.analysis.advice.rows import most_of_python
+from strategy_profiles.analysis.advice.line_advice import most_of_python
 from strategy_profiles.analysis.advice.rules import input_bound
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE

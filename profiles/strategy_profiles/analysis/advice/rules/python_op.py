@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rows import most_of_python
+from strategy_profiles.analysis.advice.line_advice import advice_on_python, most_of_python
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -63,7 +63,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{of_a_step(facts, held_ms, wall)} runs Python inside the graph{in_turn}: the op "
         f"{longest.name} ({longest.detail}){others}{at}.{most_of_python(facts)}",
         "Replace py_function or numpy_function with TensorFlow ops, or move its work to "
-        "the input pipeline.",
+        f"the input pipeline.{advice_on_python(facts)}",
         per_step(facts, held_ms, wall),
         op=longest.name,
         line=line,

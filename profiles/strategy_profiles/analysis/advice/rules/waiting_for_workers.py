@@ -9,11 +9,13 @@ step that it fetches: 5 % of the loop or more.
 
 The steps are done there, in processes that serve and record nothing. So what each of them waits for
 is not known. The coordinator traces their function, so variables that each step reads as a whole
-are: the finding names them if they have 1 MB together.
+are: the finding names them if they have 1 MB together. How many steps it waits for at a time, and
+how long one takes, is known of each run.
 
 ## What to do
 
-Three causes are usual. The function that makes their dataset does its work one by one, or again in
+Four causes are usual. The program waits after every few steps, and each time for the slowest
+worker. The function that makes their dataset does its work one by one, or again in
 each pass. Each step moves a variable, or a gradient, that is as large as a table, and needs a few
 rows of it. Or a step is so small that its messages to the servers take longer than its ops.
 """
@@ -21,6 +23,8 @@ rows of it. Or a step is so small that its messages to the servers take longer t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from strategy_profiles.analysis.advice.rows import (
     anywhere,
@@ -37,12 +41,11 @@ from strategy_profiles.run.event_parts import WholeRead
 KEY = "waiting-for-workers"
 ROWS = anywhere("workers")
 NO_GAIN = "Steps of workers are not in the recorded steps."
-ADVICE = (
-    "Their processes record nothing, so try one at a time: cache(), num_parallel_calls and "
-    "prefetch() in the function that makes their dataset; tf.nn.embedding_lookup instead of "
-    "reading all of a large variable, also in a penalty; a larger batch, or several steps in one "
-    "scheduled function."
+OF_INPUT = (
+    "cache(), num_parallel_calls and prefetch() in the function that makes their dataset; "
+    "tf.nn.embedding_lookup instead of reading all of a large variable, also in a penalty"
 )
+OF_SMALL = "a larger batch, or several steps in one scheduled function (a loop over tf.range)"
 OF_READS = (
     "If a step needs only some rows of it, gather these first (tf.nn.embedding_lookup of the "
     "variable) and compute with them, also in a penalty: then only rows are moved. Otherwise do "
@@ -53,6 +56,13 @@ ALSO = 0.1
 LARGE_BYTES = 1_000_000
 """Of all variables that a step reads as a whole. A program whose steps read 15.4 MB and send as
 much back did one every 42 ms on two cores, so 1 MB is about 1.4 ms of a step."""
+
+
+FEWEST_OF_A_JOIN = 10
+"""Steps of each worker between two joins; with fewer, the last of them costs a large part."""
+SHORT_MS = 20.0
+"""Time of a worker for a step in which messages take most: one that multiplied 32 rows by two
+small matrices took 7 ms of it on two cores."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -67,12 +77,48 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        f"{waits}. {_said(reads)}" if is_large else f"{waits}{at_line(facts, *rows)}.",
-        OF_READS if is_large else ADVICE,
+        f"{waits}. {_said(reads)}"
+        if is_large
+        else f"{waits}{at_line(facts, *rows)}.{_of_steps(facts)}",
+        OF_READS if is_large else _advice(facts),
         cost_of(facts, *rows),
         place=(is_large and reads[0].place) or main_line(facts, *rows).place,
         read_bytes=sum(read.bytes for read in reads) or None,
     )
+
+
+def _of_steps(facts: Facts) -> str:
+    num_joined = _steps_of_a_join(facts)
+    every = "each step" if num_joined == 1 else f"every {num_joined:,} steps"
+    each = f"a step takes a worker {units.milliseconds(_worker_ms(facts))}"
+    return f" It waits after {every}; {each}, its messages included."
+
+
+def _advice(facts: Facts) -> str:
+    """Larger steps and fewer waits where these are small and few; else what they may wait for."""
+    joins = ""
+    if _steps_of_a_join(facts) < FEWEST_OF_A_JOIN * facts.segment.num_workers:
+        joins = " Schedule the steps of a whole epoch, then call join() once."
+    if _worker_ms(facts) < SHORT_MS:
+        return (
+            "Do more in each scheduled step, as its messages take a large part of so short a time: "
+            f"{OF_SMALL}.{joins}"
+        )
+    return (
+        f"The workers' processes record nothing, so try one at a time: {OF_INPUT}; {OF_SMALL}."
+        f"{joins}"
+    )
+
+
+def _steps_of_a_join(facts: Facts) -> int:
+    """The median. Steps between two joins are recorded with the same part of their time."""
+    is_new = np.diff(facts.steps.wall_ms, prepend=-1.0) != 0.0
+    return int(np.median(np.diff(np.append(np.flatnonzero(is_new), len(is_new)))))
+
+
+def _worker_ms(facts: Facts) -> float:
+    """Time of a worker for one step: as many of them work at a time."""
+    return (facts.steps.median_ms or 0.0) * min(facts.segment.num_workers, _steps_of_a_join(facts))
 
 
 def _said(reads: Sequence[WholeRead]) -> str:

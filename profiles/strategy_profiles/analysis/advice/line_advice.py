@@ -1,0 +1,129 @@
+"""What to do about a line of the program that takes long, by what it says and does."""
+
+from __future__ import annotations
+
+import re
+
+from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.facts import Facts
+from strategy_profiles.run.event_parts import SourceLine, StackFrame
+
+_OF_DATA = {
+    r".{0,120}\w\.index\(.{0,120}": (
+        "A list's index() looks at one element after the other: a dict, or StringLookup, finds one "
+        "at once."
+    ),
+    r"(?:.{0,80}\W)?(?:open|read_csv|imread|loadtxt|genfromtxt|load_img|(?:np|pickle|json|Image|"
+    r"librosa)\.(?:load|open)|\w+\.(?:read|read_text|read_bytes))\(.{0,200}": (
+        "The line reads: read once and keep what was read, read larger pieces, or let a dataset "
+        "read several files at once (map() with num_parallel_calls, interleave())."
+    ),
+    r".{0,120}\bdeepcopy\(.{0,120}": (
+        "deepcopy() copies everything each time: copy only what has changed, or do it every few "
+        "steps."
+    ),
+    r".{0,120}\.(?:iloc|loc|iat|at)\[.{0,120}|.{0,120}\.(?:iterrows|itertuples)\(.{0,120}": (
+        "pandas takes long for each row or cell: take the columns as NumPy arrays once, by "
+        "to_numpy(), and index these."
+    ),
+    r"(?:[\w, .\[\]]{1,80} = |return )?(?:np|numpy)\."
+    r"(?:array|asarray|stack|vstack|hstack|concatenate|append)\((?!.*\bfor\b).{0,200}": (
+        "The line makes a whole array each time, of a list or of other arrays: collect the parts "
+        "in a list and make the array once, or keep one array and change only the rows of it that "
+        "are new."
+    ),
+}
+"""What to do about a line, by what all of it is like."""
+_OF_STEPS = {
+    # Of context managers without a call, only locks wait in C.
+    r"with [\w.\[\]]{1,80}:|(?:.{1,80}\.)?acquire\(.{0,80}": (
+        "The line waits for a lock that another thread of the program holds: hold the lock only "
+        "for what the threads share, or train in one thread."
+    ),
+    r".{1,80}\.(?:save|savefig|imsave|write|writerows?|dump|to_csv|to_parquet)\(.{0,200}": (
+        "The line writes: write less often, with less compression, or in another thread or process."
+    ),
+    r".{0,120}\b[gs]et_weights\(.{0,120}": (
+        "get_weights() and set_weights() move every variable through NumPy: assign the variables "
+        "in one tf.function (`for to, of in zip(a.variables, b.variables): to.assign(of)`), or do "
+        "it every few steps."
+    ),
+    r".{0,120}\brandom\.sample\(.{0,120}": (
+        "random.sample() of a deque counts to each element from an end of it: keep the elements in "
+        "a list, or in arrays of which one index takes the rows of a batch."
+    ),
+    r".{0,120}\b(?:np|numpy)\.random\.choice\(.{0,120}": (
+        "np.random.choice() works on all elements to draw a few: draw with the choice() or "
+        "integers() of np.random.default_rng(), or draw for many steps in one call."
+    ),
+    r".{0,120}\bgc\.collect\(.{0,80}": (
+        "Python collects garbage by itself: leave the call out, or make it once an epoch."
+    ),
+    r"(?:.{0,80}[ .=(])?(?:Model|Sequential|clone_model|model_from_json|load_model)\(.{0,120}": (
+        "The line makes a model: make it once, before the loop, and use it in each step."
+    ),
+    r".{0,80}(?:\bplt|\bax|\bfig|canvas)\.\w+\(.{0,120}": (
+        "The line draws: draw less often, or in another process."
+    ),
+}
+"""The same of a line that each step runs."""
+_LIBRARY = re.compile(r"\b(?:np|numpy|tf|keras|scipy|signal|ndimage|cv2|sklearn|librosa|Image)\.\w")
+WAITS = (
+    "The line uses hardly any processor time: it waits for a lock, a file, the network, or another "
+    "process or worker. Hold a lock only for what is shared, and let another thread, or the "
+    "dataset, do ahead what can be done ahead."
+)
+OP_BY_OP = "Python runs the ops of this line one by one: put them into a tf.function"
+
+
+def advice_on_line(facts: Facts, line: Row | StackFrame, *, each_step: bool = True) -> str | None:
+    """What to do about a line of the program; None if neither its text nor its work tells."""
+    return advice_by_text(line, each_step=each_step) or advice_by_work(facts, line)
+
+
+def advice_by_text(line: Row | StackFrame, *, each_step: bool = True) -> str | None:
+    text = (line.text or "").strip()
+    known = _OF_STEPS | _OF_DATA if each_step else _OF_DATA
+    return next((advice for like, advice in known.items() if re.fullmatch(like, text)), None)
+
+
+def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:
+    if line.file is None or line.line is None:
+        return None
+    work = facts.read_line_work(line.file, line.line)
+    if work.waits:
+        return WAITS
+    if work.runs_ops:
+        with_loop = f", with the loop{_at(work.loop, line.line)}" if work.loop else ""
+        return f"{OP_BY_OP}{with_loop}."
+    return _of_loop(work.loop, line.line, line.text or "") if work.loop else None
+
+
+def _of_loop(loop: SourceLine, line: int, text: str) -> str:
+    at = _at(loop, line)
+    if _LIBRARY.search(text):
+        return (
+            f"The loop{at} calls a library again and again: if the calls are short, one call on "
+            "whole arrays takes far less."
+        )
+    return (
+        f"The loop{at} is Python, which works on one element after the other: compute with whole "
+        "NumPy arrays instead."
+    )
+
+
+def _at(loop: SourceLine, line: int) -> str:
+    return " of this line" if loop.line == line else f" at {loop.place} (`{loop.text.strip()}`)"
+
+
+def most_of_python(facts: Facts) -> str:
+    """` Its Python is at train.py:40 (`line`).`; empty if that is not known."""
+    inside = facts.read_python_in_ops(0)
+    return f" Its Python is {inside.said}." if inside else ""
+
+
+def advice_on_python(facts: Facts) -> str:
+    """` The loop at train.py:41 ...`: about the line of the Python that ops run; or nothing."""
+    inside = facts.read_python_in_ops(0)
+    advice = advice_on_line(facts, inside.line) if inside else None
+    return f" {advice}" if advice else ""

@@ -1,0 +1,135 @@
+"""What a line of the program does: it waits, runs ops, or is in a loop of Python."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from strategy_profiles.analysis import line_work as module
+from strategy_profiles.analysis.advice.line_advice import advice_on_line
+from strategy_profiles.analysis.facts import Facts
+from strategy_profiles.analysis.line_work import LineWork, line_work
+from strategy_profiles.run.event_parts import SourceLine, StackFrame, StackPlace
+from strategy_profiles.run.stacks import Stacks
+from strategy_profiles.tables.store import Profile
+
+TRAIN = "/home/me/train.py"
+TEXT = """
+def weigh(rows):
+    total = 0.0
+    for row in rows:
+        total += row.weight
+    return [each / total for each in rows]
+
+
+def batches(files):
+    for file in files:
+        yield decode(file)
+
+
+def main():
+    for batch in batches(FILES):
+        step(batch)
+        weigh(batch)
+"""
+
+
+def _regions(text: str, line: int, doing: str, cores: float) -> Any:
+    """Ten samples in steps, then ten at a line; one at the edge of a step is at that line, too."""
+    places = [
+        StackPlace("function", "", "call", [StackFrame(TRAIN, 16, "main")]),
+        StackPlace(doing, "", "", [StackFrame(TRAIN, 17, "main"), StackFrame(TRAIN, line, "")]),
+    ]
+    place = np.array([0] * 15 + [1] * 11)
+    stacks = SimpleNamespace(
+        places=places,
+        place=place,
+        for_ms=np.full(len(place), 100.0),
+        cpu_ms=np.full(len(place), 100.0 * cores),
+        sources={TRAIN: text} if text else {},
+    )
+    is_step = np.arange(len(place)) < 16
+    none = np.zeros(len(place), bool)
+    return SimpleNamespace(
+        stacks=cast(Stacks, stacks), is_step=is_step, is_first=none, is_between=~is_step
+    )
+
+
+def _work(
+    monkeypatch: pytest.MonkeyPatch,
+    line: int,
+    text: str = TEXT,
+    doing: str = "python",
+    cores: float = 1.0,
+) -> LineWork:
+    monkeypatch.setattr(module, "regions_of", lambda *_: _regions(text, line, doing, cores))
+    return line_work(cast(Profile, None), 0, TRAIN, line)
+
+
+@pytest.mark.parametrize(
+    ("line", "loop"),
+    [(5, 4), (6, 6), (4, 4), (3, None), (11, None), (17, None)],
+    ids=[
+        "in a loop",
+        "a comprehension",
+        "the head of a loop",
+        "no loop",
+        "a generator",
+        "the loop that does the steps",
+    ],
+)
+def test_a_loop_of_python_is_known_by_the_recorded_text(
+    line: int, loop: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = _work(monkeypatch, line).loop
+    assert (found.line if found else None) == loop
+
+
+@pytest.mark.parametrize("text", ["", "for x in", "x = '\0'"])
+def test_without_the_text_of_a_program_no_loop_is_known(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _work(monkeypatch, 5, text).loop is None
+
+
+def test_a_line_runs_ops_or_waits_as_its_samples_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _work(monkeypatch, 5) == LineWork(loop=SourceLine(TRAIN, 4, "    for row in rows:"))
+    assert _work(monkeypatch, 3, doing="op") == LineWork(runs_ops=True)
+    assert _work(monkeypatch, 3, cores=0.1) == LineWork(waits=True)
+
+
+def _facts(work: LineWork) -> Facts:
+    return cast(Facts, SimpleNamespace(read_line_work=lambda *_: work))
+
+
+LOOP = SourceLine(TRAIN, 4, "    for row in rows:")
+
+
+@pytest.mark.parametrize(
+    ("text", "work", "remedy"),
+    [
+        ("total += weight", LineWork(loop=LOOP), "train.py:4 (`for row in rows:`) is Python"),
+        ("a = np.dot(row, row)", LineWork(loop=LOOP), "one call on whole arrays"),
+        ("tf.norm(row)", LineWork(runs_ops=True, loop=LOOP), "with the loop at train.py:4"),
+        ("turn()", LineWork(waits=True), "hardly any processor time"),
+        ("other.set_weights(net.get_weights())", LineWork(), "in one tf.function"),
+        ("row = self.frame.iloc[number]", LineWork(), "to_numpy()"),
+        ("with open(path) as file:", LineWork(), "The line reads"),
+        ("turn()", LineWork(), None),
+    ],
+)
+def test_a_remedy_is_that_of_what_the_line_says_or_does(
+    text: str, work: LineWork, remedy: str | None
+) -> None:
+    found = advice_on_line(_facts(work), StackFrame(TRAIN, 5, "weigh", text))
+    assert found is None if remedy is None else remedy in (found or "")
+
+
+def test_what_is_done_once_has_no_remedy_for_each_step() -> None:
+    facts = _facts(LineWork())
+    line = StackFrame(TRAIN, 5, "main", "model = keras.Sequential(layers)")
+    assert "before the loop" in (advice_on_line(facts, line) or "")
+    assert advice_on_line(facts, line, each_step=False) is None

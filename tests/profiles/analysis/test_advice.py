@@ -21,7 +21,7 @@ from strategy_profiles.analysis.busy_threads import BusyThread
 from strategy_profiles.analysis.communication import Traffic
 from strategy_profiles.analysis.element_types import ComputedIn
 from strategy_profiles.analysis.facts import Facts, Finding, Gain
-from strategy_profiles.analysis.findings import LEFT_OVER, findings, gather_facts
+from strategy_profiles.analysis.findings import LEFT_OVER, findings, gather_facts, main_finding
 from strategy_profiles.analysis.line_work import LineWork
 from strategy_profiles.analysis.lone_worker import LoneWorker
 from strategy_profiles.analysis.longer_op import LongerOp
@@ -212,6 +212,21 @@ def adapting(facts: Facts) -> Facts:
         account=replace(facts.account, rows=(program, *facts.account.rows)),
         read_longest_before=lambda: longest,
     )
+
+
+@pytest.mark.parametrize(("call", "is_said"), [("TextVectorization.adapt", True), ("", False)])
+def test_three_seconds_before_training_are_said_of_what_one_line_mends(
+    call: str, is_said: bool, facts_with_illness: Any
+) -> None:
+    facts = adapting(facts_with_illness("healthy"))
+    program = Row("program", "program", 1e4, "measured")
+    rows = (program, *(row for row in facts.account.rows if row.row != "program"))
+    found = facts.read_longest_before()
+    assert found is not None
+    short = replace(found, ms=3e3, call=call)
+    account = replace(facts.account, rows=rows)
+    item = main_finding(replace(facts, account=account, read_longest_before=lambda: short))
+    assert (item is not None and item.key == "before-training") == is_said
 
 
 def refused(facts: Facts) -> Facts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from strategy_profiles.analysis.account.op_time import line_of_loop
 from strategy_profiles.analysis.scopes import layer_of, models, scoped
 
 
@@ -31,3 +32,18 @@ def test_a_model_inside_a_model_has_the_layers() -> None:
     of_models = models(names)
     assert of_models == {("model", "backbone")}
     assert layer_of(names[3], of_models) == "layer_3"
+
+
+def test_the_line_of_a_loop_in_a_branch_is_found_whatever_the_replica() -> None:
+    lines = {
+        "cond/then/_0/cond/while/body/_112/cond/while/Tanh": "train.py:34",
+        "cond/then/_0/cond/while/body/_112/cond/while/add": "train.py:34",
+        "cond/then/_0/cond/while/cond/_111/cond/while/Less": "train.py:33",
+        "cond/else/_1/cond/Const": "train.py:50",
+    }
+    assert line_of_loop(lines, "cond/then/_15/cond/while") == "train.py:34"
+
+
+def test_the_line_of_a_loop_is_found_by_its_name_on_another_device() -> None:
+    lines = {"replica_1/while/body/_1/while/MatMul": "train.py:47"}
+    assert line_of_loop(lines, "_cloopreplica_1/while") == "train.py:47"

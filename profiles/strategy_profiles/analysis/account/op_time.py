@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -97,7 +98,14 @@ def _lines(profile: Profile, segment: int) -> dict[str, str]:
     return dict(zip(rows["name"].to_pylist(), rows["source_line"].to_pylist(), strict=True))
 
 
+_NUMBER = re.compile(r"/_\d+/")
+"""Of the function of a branch that the runtime inlined, which has another one on each replica."""
+
+
 def line_of_loop(lines: Mapping[str, str], loop: str) -> str | None:
-    """The line that made most ops of a loop, which is named as `loop_in` names it."""
-    of_loop = Counter(line for name, line in lines.items() if plain(name).startswith(f"{loop}/"))
+    """The line that made most ops of a loop, as it is named on any replica."""
+    begin = _NUMBER.sub("/", f"{plain(loop)}/")
+    of_loop = Counter(
+        line for name, line in lines.items() if _NUMBER.sub("/", plain(name)).startswith(begin)
+    )
     return of_loop.most_common(1)[0][0] if of_loop else None

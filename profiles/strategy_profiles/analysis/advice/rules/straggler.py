@@ -24,6 +24,7 @@ check how long results take to reach it, and what its program does between two s
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -75,7 +76,16 @@ how many times that of another worker."""
 NOTICEABLE_SLOWDOWN = 1.02
 """What a run gains without a late replica's own work, at least, for that work to be the reason."""
 
-
+_BRANCH = re.compile(r"cond(?:_\d+)?/(?:then|else)/")
+"""Scope of the ops that a `tf.cond`, or an `if` on a tensor, runs."""
+_IN_A_BRANCH = (
+    "The loop is in a branch, which one replica may take and another not: take it every few steps, "
+    "outside of the step, or divide its work among the replicas."
+)
+_OF_ITS_DATA = (
+    "Compare the data of the replicas, such as the lengths of their sequences, then check its "
+    "input pipeline."
+)
 BEGINS_LATE = "It begins each step later, by what its program does between two steps"
 _BETWEEN = {
     "own-lines": "between-steps",
@@ -215,8 +225,8 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
     if loop is not None:
         return (
             f"{lead}Whether it has more work is not known, as the ops of the loop "
-            f"{loop_named(facts, loop)} are too short to be recorded. Compare the data of the "
-            "replicas, such as the lengths of their sequences, then check its input pipeline."
+            f"{loop_named(facts, loop)} are too short to be recorded. "
+            f"{_IN_A_BRANCH if _BRANCH.search(loop) else _OF_ITS_DATA}"
         )
     if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not works_longer(facts, worst):
         return (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
 NUM_EXAMPLES = 24
 
@@ -63,3 +63,18 @@ def test_numbers_of_rows_are_a_batch_and_a_table_that_they_name_rows_of_is_not()
 
     step.get_concrete_function(tf.zeros([1000, 3]), tf.zeros([NUM_EXAMPLES], tf.int32))
     assert undivided_examples(given) == NUM_EXAMPLES
+
+
+def test_values_that_are_one_tensor_on_each_replica_are_a_batch_that_is_not_divided() -> None:
+    import tensorflow as tf
+
+    from strategy_core.tracing.undivided import same_for_all
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    spread = strategy.experimental_distribute_values_from_function
+    shared, one = tf.zeros([NUM_EXAMPLES, 3]), tf.zeros([])
+    whole, number = spread(lambda _: shared), spread(lambda _: one)
+    own = spread(lambda context: shared[context.replica_id_in_sync_group :: 2])
+    assert same_for_all(((whole, {"y": whole}), {})) == NUM_EXAMPLES
+    assert same_for_all(((whole, own), {})) is None, "what all replicas get may be a table"
+    assert same_for_all(((number, shared, {1: 2, "a": 3}), {})) is None

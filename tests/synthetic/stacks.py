@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def write_stacks(
             places=places,
             loops=[Loop(FILE, 12, 90)],
             around=[SourceLine(FILE, line, text) for line, text in lines],
-            sources=[SourceFile(FILE, "".join(f"{text}\n" for _, text in lines))] if lines else [],
+            sources=[SourceFile(FILE, _text(lines))] if lines else [],
         )
     )
     log.close()
@@ -70,3 +70,9 @@ def _end_ns(
     return int(starts_ns[-1] + lengths_ns[-1]) + int(
         sum(ms for step, ms, _ in gaps if step == last) * 1e6
     )
+
+
+def _text(lines: Iterable[tuple[int, str]]) -> str:
+    """A file with these lines at their numbers, and empty ones between them."""
+    by_number = dict(lines)
+    return "\n".join(by_number.get(number, "") for number in range(1, max(by_number) + 1))

@@ -47,7 +47,7 @@ from strategy_profiles.analysis.python_in_ops import PythonInOps, python_in_ops
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.analysis.retracing import Retracing, retracing
 from strategy_profiles.analysis.side_by_side import side_by_side
-from strategy_profiles.analysis.steps import StepTimes, step_times
+from strategy_profiles.analysis.steps import UNLIKE_THE_OTHERS, StepTimes, step_times
 from strategy_profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_profiles.decoders import converted
 from strategy_profiles.reporting import units
@@ -184,8 +184,8 @@ class Facts(Struct, frozen=True):
     """The worker of a `ClusterCoordinator` that the others wait for; None if there is none."""
     read_longest_before: Callable[[], LongestBefore | None]
     """The call that takes longest before training begins; None if nothing was sampled there."""
-    read_unrolled_loop: Callable[[], str | None]
-    """Line of the loop that most of the first step's tracing is in; None if that is not known."""
+    read_unrolled_loop: Callable[[str], str | None]
+    """Line of the loop that traces the ops of a line again and again; None if it is not known."""
     read_busy_threads: Callable[[], tuple[BusyThread, ...]]
     """Functions of the program that compute in other Python threads, the busiest first."""
     read_python_in_ops: Callable[[int], PythonInOps | None]
@@ -277,6 +277,13 @@ class Facts(Struct, frozen=True):
         return self.read_input_collectives()
 
     @property
+    def captures_are_unlike(self) -> bool:
+        """Whether the captured steps are far shorter than others, and so say little of these."""
+        wall, median = self.breakdown.mean_ms("wall"), self.steps.median_ms
+        is_captured = self.breakdown.is_in_sync and self.breakdown.source == "measured"
+        return bool(is_captured and wall and median and wall / median < UNLIKE_THE_OTHERS)
+
+    @property
     def side_by_side(self) -> float | None:
         """Of the time in which any replica of a process computes, the share in which two or more
         do; None if none has two captured replicas.
@@ -336,7 +343,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         ),
         read_lone_worker=lambda: lone_worker(profile, number),
         read_longest_before=lambda: longest_before(profile, number),
-        read_unrolled_loop=lambda: unrolled_loop(profile, number),
+        read_unrolled_loop=lambda of_ops: unrolled_loop(profile, number, of_ops),
         read_busy_threads=lambda: profile.once(
             ("busy-threads", number), lambda: busy_threads(profile, number)
         ),

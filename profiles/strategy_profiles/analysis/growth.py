@@ -9,6 +9,8 @@ import numpy as np
 from strategy_profiles.tables.columns import Floats
 
 FEWEST = 20
+EIGHTHS, FEWEST_OF_EIGHTHS, STEADY = 8, 64, 0.8
+"""Of so many steps, each eighth lasts at least this part of the one before."""
 TIMES = 2.0
 """The last quarter over the first, at least."""
 
@@ -21,5 +23,11 @@ def growth(lengths_ms: Floats) -> tuple[float, float] | None:
     # One jump, such as another program that starts, is no growth: each quarter must be longer.
     is_longer = all(after > before for before, after in itertools.pairwise(quarters))
     if not is_longer or quarters[-1] < TIMES * quarters[0]:
+        return None
+    # Nor are steps that are short for a while and long for another, as beside a thread that keeps
+    # Python's lock.
+    parts = [float(np.median(part)) for part in np.array_split(lengths_ms, EIGHTHS)]
+    is_steady = all(after > STEADY * before for before, after in itertools.pairwise(parts))
+    if len(lengths_ms) >= FEWEST_OF_EIGHTHS and not is_steady:
         return None
     return quarters[0], quarters[-1]

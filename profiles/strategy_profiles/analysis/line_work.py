@@ -5,16 +5,15 @@ From the samples of the training thread and from the text of the program, as far
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import Regions, regions_of, samples_at
+from strategy_profiles.analysis.program_loops import loops_around, search_in
 from strategy_profiles.run.event_parts import SourceLine
 from strategy_profiles.tables.columns import Bools
 
@@ -25,9 +24,9 @@ FEWEST_SAMPLES, MOST_CORES = 10, 0.25
 """Samples that must tell that a line waits, and the cores that the process uses meanwhile."""
 MOST = 0.5
 """Part of the samples at a line from which it is said to run ops."""
+_DATASET = "DatasetV2."
 LEADS = 0.1
 """Part of the samples in steps that a line must lead to."""
-_LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class LineWork(Struct, frozen=True):
@@ -37,8 +36,12 @@ class LineWork(Struct, frozen=True):
     """Whether the process computes hardly anything while its training thread is there."""
     runs_ops: bool = False
     """Whether TensorFlow's ops, which Python calls one by one, take most of its time."""
-    loop: SourceLine | None = None
-    """The innermost loop of the program's Python around it, if that calls no step."""
+    reads_dataset: bool = False
+    """Whether a method of a dataset takes most of its time, such as `reduce`."""
+    loops: tuple[SourceLine, ...] = ()
+    """The loops of the program's Python around it that call no step, the outermost first."""
+    searches: SourceLine | None = None
+    """The line of the innermost one that asks whether an element is `in` something."""
 
 
 def line_work(profile: Profile, segment: int, file: str, line: int) -> LineWork:
@@ -52,12 +55,19 @@ def line_work(profile: Profile, segment: int, file: str, line: int) -> LineWork:
         for place in stacks.places
     ]
     at_line = samples_at(stacks, here)
-    is_op = samples_at(stacks, [place.doing == "op" for place in stacks.places])
-    of_ops = float(stacks.for_ms[at_line & is_op].sum())
+    whole_ms = float(stacks.for_ms[at_line].sum())
+
+    def is_most(chosen: Iterable[bool]) -> bool:
+        of_chosen = samples_at(stacks, list(chosen))
+        return float(stacks.for_ms[at_line & of_chosen].sum()) > MOST * whole_ms
+
+    loops, searches = _loops(regions, file, line)
     return LineWork(
         waits=_waits(regions, at_line),
-        runs_ops=of_ops > MOST * float(stacks.for_ms[at_line].sum()),
-        loop=_loop(regions, file, line),
+        runs_ops=is_most(place.doing == "op" for place in stacks.places),
+        reads_dataset=is_most(place.call.startswith(_DATASET) for place in stacks.places),
+        loops=tuple(loops),
+        searches=searches,
     )
 
 
@@ -69,34 +79,17 @@ def _waits(regions: Regions, at_line: Bools) -> bool:
     return bool(stacks.cpu_ms[chosen].sum() < MOST_CORES * stacks.for_ms[chosen].sum())
 
 
-def _loop(regions: Regions, file: str, line: int) -> SourceLine | None:
+def _loops(regions: Regions, file: str, line: int) -> tuple[list[SourceLine], SourceLine | None]:
+    """The loops around a line, and the line of the innermost one that searches."""
     text = regions.stacks.sources.get(file, "")
-    loops = [loop for loop in _loops(text) if _has(loop, line)]
-    of_steps = _lines_of_steps(regions, file)
-    own = [loop for loop in loops if not any(_has(loop, each) for each in of_steps)]
-    if not own:
-        return None
-    innermost = max(own, key=lambda loop: (loop.lineno, loop.col_offset))
-    return SourceLine(file, innermost.lineno, text.splitlines()[innermost.lineno - 1])
+    loops = loops_around(text, line, lines_of_steps(regions, file))
+    lines = ["", *text.splitlines()]
+    searches = search_in(loops[-1]) if loops else None
+    begins = [SourceLine(file, loop.lineno, lines[loop.lineno]) for loop in loops]
+    return begins, SourceLine(file, searches, lines[searches]) if searches else None
 
 
-def _loops(text: str) -> Iterator[ast.expr | ast.stmt]:
-    """The loops of a program; not those of generators, of which the caller asks one element."""
-    with suppress(SyntaxError, ValueError, RecursionError):  # a cell of a notebook may be anything
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, _LOOPS) and not any(map(_yields, ast.walk(node))):
-                yield node
-
-
-def _yields(node: ast.AST) -> bool:
-    return isinstance(node, (ast.Yield, ast.YieldFrom))
-
-
-def _has(node: ast.expr | ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
-def _lines_of_steps(regions: Regions, file: str) -> set[int]:
+def lines_of_steps(regions: Regions, file: str) -> set[int]:
     """The lines of a file that lead to steps: a sample at the edge of a step may be at another."""
     stacks = regions.stacks
     places = stacks.place[regions.is_step | regions.is_first]

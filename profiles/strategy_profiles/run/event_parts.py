@@ -129,7 +129,10 @@ PYTHON_OF_INPUT = ("from_generator(", "py_function(", "numpy_function(")
 OF_KERAS = ("PyDataset)", "Sequence)")
 UNROLLS = ("unroll=True", "unroll = True")
 FROM_FUNCTION = "distribute_datasets_from_function("
+FROM_VALUES = "experimental_distribute_values_from_function("
 PER_REPLICA_SIZE = "get_per_replica_batch_size("
+PRINTS, WRITES_SUMMARIES = ("tf.print(",), ("tf.summary.",)
+ALL_REDUCE = ".all_reduce("
 CHECK_NUMERICS, APPLIES_GRADIENTS = "enable_check_numerics(", "apply_gradients("
 RUNS_EAGERLY = ("run_eagerly", "run_functions_eagerly(")
 IN_FLOAT64 = ("float64", "set_floatx(")
@@ -139,17 +142,21 @@ CHANGEABLE = (
     *PYTHON_OF_INPUT,
     *(
         FROM_FUNCTION,
+        FROM_VALUES,
+        ALL_REDUCE,
         PER_REPLICA_SIZE,
         CHECK_NUMERICS,
         APPLIES_GRADIENTS,
         *OF_KERAS,
+        *PRINTS,
+        *WRITES_SUMMARIES,
         *UNROLLS,
         *RUNS_EAGERLY,
         *IN_FLOAT64,
         *IN_FLOAT16,
     ),
 )
-"""What lines say that a remedy changes: they are recorded although none is sampled."""
+"""What lines say that a remedy changes, whether they were sampled or not."""
 LONGEST_LINE = 120
 """Characters of a line that are recorded."""
 

@@ -10,8 +10,11 @@ import re
 
 from strategy_profiles.run.replica_scope import without_replica
 
-_OUTER = re.compile(r"^(?:Func/|(?:Stateful)?PartitionedCall(?:_\d+)?/|gradient_tape/)+")
-"""Scopes around all ops of a function that the runtime has inlined, and of gradients."""
+_OUTER = re.compile(
+    r"^(?:Func/|(?:Stateful)?PartitionedCall(?:_\d+)?/|gradient_tape/|ConstantFolding/)+"
+)
+"""Scopes around all ops of a function that the runtime has inlined or simplified, and of
+gradients."""
 _ON_OTHER_DEVICE = "_cloop"
 """How the name begins of the ops that run a loop on a device other than its first."""
 _LOOP = re.compile(r"(?:(?P<of>.{1,400})/(?P=of)_grad|(?P<loop>.{1,400}?))/(?:body|cond)/_\d+/")

@@ -45,7 +45,6 @@ from strategy_core.runtime.gc_control import postponed
 from strategy_profiles.errors import LabError
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.event_parts import (
-    CHANGEABLE,
     LONGEST_LINE,
     Loop,
     SourceFile,
@@ -72,7 +71,6 @@ _MOST_LINES = 8
 _MOST_KNOWN, _MOST_ROLES = 4096, 50_000
 _MOST_UNWRITTEN = 20_000
 """Samples in memory. An even number, for `_thin`."""
-_MOST_CHANGEABLE = 20
 _MOST_WORKERS = 16
 """Of more workers than that, it is not recorded which do a step: too many stacks would differ."""
 AROUND = 2
@@ -95,6 +93,9 @@ _STRONG = (
     "workers",
 )
 """What these functions do, they do as a whole: the outermost of them counts."""
+
+_TAKEN = ("input", "epoch-start")
+_AT_EPOCH_END = ".on_epoch_end"
 
 
 class Stack(NamedTuple):
@@ -374,7 +375,7 @@ class StackSampler:
             place=self._place,
             places=[_place(stack) for stack in stacks],
             loops=[loop for file in files for loop in outermost_loops(file)],
-            around=self._new_lines(stacks, files),
+            around=self._new_lines(stacks),
             cpu_us=self._used_us,
             sources=self._sources(files),
             for_us=self._counts_us(),
@@ -395,16 +396,14 @@ class StackSampler:
                 sources.append(SourceFile(file, text))
         return sources
 
-    def _new_lines(self, stacks: Iterable[Stack], files: Sequence[str]) -> list[SourceLine]:
-        """The lines around those at which these stacks are, that were not written before; of files
-        that were not seen before those that a remedy might change, too."""
+    def _new_lines(self, stacks: Iterable[Stack]) -> list[SourceLine]:
+        """The lines around those at which these stacks are, that were not written before."""
         wanted = {
             (file, near)
             for stack in stacks
             for file, line, _ in stack.lines[-1:]
             for near in range(max(1, line - AROUND), line + AROUND + 1)
         }
-        wanted.update((file, line) for file in files for line in _changeable_lines(file))
         new = sorted(wanted - self._lines)
         self._lines |= wanted
         texts = {each: text for each in new if (text := linecache.getline(*each))}
@@ -414,20 +413,17 @@ class StackSampler:
         ]
 
 
-def _changeable_lines(file: str) -> list[int]:
-    """The first lines of a source file that a remedy might change, as its text says."""
-    numbered = enumerate(linecache.getlines(file), 1)
-    codes = ((line, text.partition("#")[0]) for line, text in numbered)
-    numbers = (line for line, code in codes if any(call in code for call in CHANGEABLE))
-    return list(itertools.islice(numbers, _MOST_CHANGEABLE))
-
-
 def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Stack:
     """Reduce a stack: the role of each frame, the outermost first, and the program's lines."""
     within = next((role.within for role in roles if role.within), "")
-    kinds = [role.does for role in roles if role.does in _STRONG]
+    # What a data set of the program's does at the end of an epoch, where Keras calls it, is no wait
+    # for a batch and makes no iterator.
+    is_own = any(role.origin == "program" and role.name.endswith(_AT_EPOCH_END) for role in roles)
+    kinds = [
+        role.does for role in roles if role.does in _STRONG and not (is_own and role.does in _TAKEN)
+    ]
     # The recorder takes no batch of its own: `recorder.dataset` passes the program's on.
-    taken = [does for does in kinds if does in ("input", "epoch-start")]
+    taken = [does for does in kinds if does in _TAKEN]
     strong = (taken if taken and kinds[0] == "recording" else kinds or [""])[0]
     if strong == "input" and any(role.does == "reduce" for role in roles):
         strong = "agreement"  # workers tell each other whether one of them has a batch left

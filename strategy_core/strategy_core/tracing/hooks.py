@@ -146,6 +146,8 @@ def outermost_call(
     call = session.begin_call(unit)
     if call is None:
         return method(*args, **kwargs)
+    if unit.num_calls == 1:
+        session.look_at_arguments(unit, (args, kwargs))
     try:
         result = method(*args, **kwargs)
     except BaseException as error:

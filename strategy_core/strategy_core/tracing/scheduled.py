@@ -2,8 +2,9 @@
 
 `schedule` returns at once and a worker does the step some time later, several workers at a time. So
 a step has no begin and end of its own here: all steps between the first `schedule` and the return
-of `join`, or of the `fetch` of the last result, are recorded together, each with the same part of
-that time. The first one of a function ends with the `schedule` that traces it.
+of `join`, of the first `done` that is true, or of the `fetch` of the last result, are recorded
+together, each with the same part of that time. The first one of a function ends with the `schedule`
+that traces it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def watch_coordinators(session: Session) -> None:
     hooks = _Hooks(session)
     Lookup(tf.distribute.coordinator.ClusterCoordinator, "schedule", hooks.schedule)
     Lookup(tf.distribute.coordinator.ClusterCoordinator, "join", hooks.join)
+    Lookup(tf.distribute.coordinator.ClusterCoordinator, "done", hooks.done)
 
 
 class _Hooks:
@@ -46,6 +48,11 @@ class _Hooks:
         if self._session.is_off or not self._session.num_scheduled:
             return method
         return functools.partial(_join, self._session, method)
+
+    def done(self, _coordinator: Any, method: Method) -> Method:
+        if self._session.is_off or not self._session.num_scheduled:
+            return method
+        return functools.partial(_done, self._session, method)
 
 
 def _schedule(session: Session, method: Method, /, *args: Any, **kwargs: Any) -> Any:
@@ -93,6 +100,14 @@ def _join(session: Session, method: Method) -> Any:
         raise
     session.end_scheduled(has_failed=False)
     return result
+
+
+def _done(session: Session, method: Method) -> Any:
+    """A program may ask again and again whether all is done, instead of `join`."""
+    is_done = method()
+    if is_done:
+        session.end_scheduled(has_failed=False)
+    return is_done
 
 
 def _unit(session: Session, function: Any) -> Unit | None:

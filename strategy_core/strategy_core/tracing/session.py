@@ -384,6 +384,13 @@ class Session:
         if batch:
             call.unit.replica_gets(batch)
 
+    @guarded
+    def look_at_arguments(self, unit: Unit, arguments: Any) -> None:
+        """A function is about to be called for the first time."""
+        from strategy_core.tracing.undivided import same_for_all
+
+        unit.undivided = same_for_all(arguments)
+
     def _look_at_shared(self, unit: Unit) -> None:
         from strategy_core.tracing.undivided import undivided_examples
 

@@ -7,7 +7,7 @@ take rows of its own, as by `replica_id_in_sync_group`; that is known once the g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -51,3 +51,32 @@ def _takes_rows(op: Any, tensor: Any) -> bool:
     if taken.shape.rank is None or taken.shape[0] != tensor.shape[0]:
         return True
     return _is_taken_from(taken)  # `x[number * 32:][:32]` of replica 0
+
+
+def same_for_all(arguments: Any) -> int | None:
+    """The examples of a batch whose values for the replicas are one tensor, as those of
+    `experimental_distribute_values_from_function` for a function that does not use its context;
+    None if a value is another tensor on each replica, or none is a batch."""
+    values = [
+        parts
+        for each in _leaves(arguments)
+        if isinstance(each, tf.distribute.DistributedValues)
+        and isinstance(parts := getattr(each, "values", None), tuple)
+        and len(parts) > 1
+        and isinstance(parts[0], tf.Tensor)
+        and parts[0].shape.rank
+        and (parts[0].shape[0] or 0) > 1
+    ]
+    if not values or any(part is not parts[0] for parts in values for part in parts):
+        return None
+    return int(values[0][0].shape[0])
+
+
+def _leaves(structure: Any) -> Iterator[Any]:
+    """Without `tf.nest`, which raises for a dict whose keys have no order."""
+    if isinstance(structure, tuple | list | dict):
+        parts = structure.values() if isinstance(structure, dict) else structure
+        for part in parts:
+            yield from _leaves(part)
+    else:
+        yield structure

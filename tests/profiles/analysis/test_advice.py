@@ -22,6 +22,7 @@ from strategy_profiles.analysis.communication import Traffic
 from strategy_profiles.analysis.element_types import ComputedIn
 from strategy_profiles.analysis.facts import Facts, Finding, Gain
 from strategy_profiles.analysis.findings import LEFT_OVER, findings, gather_facts, main_finding
+from strategy_profiles.analysis.growth import growth
 from strategy_profiles.analysis.line_work import LineWork
 from strategy_profiles.analysis.lone_worker import LoneWorker
 from strategy_profiles.analysis.longer_op import LongerOp
@@ -214,13 +215,21 @@ def adapting(facts: Facts) -> Facts:
     )
 
 
-@pytest.mark.parametrize(("call", "is_said"), [("TextVectorization.adapt", True), ("", False)])
-def test_three_seconds_before_training_are_said_of_what_one_line_mends(
-    call: str, is_said: bool, facts_with_illness: Any
+@pytest.mark.parametrize(
+    ("call", "loop_ms", "is_said"),
+    [("TextVectorization.adapt", 8e3, True), ("", 8e3, False), ("", 2e3, True)],
+    ids=["adapt", "another call", "longer than the loop"],
+)
+def test_three_seconds_before_training_are_said_of_adapt_and_beside_a_shorter_loop(
+    call: str, loop_ms: float, is_said: bool, facts_with_illness: Any
 ) -> None:
     facts = adapting(facts_with_illness("healthy"))
     program = Row("program", "program", 1e4, "measured")
-    rows = (program, *(row for row in facts.account.rows if row.row != "program"))
+    others = (row for row in facts.account.rows if row.row != "program")
+    rows = (
+        program,
+        *(replace(row, total_ms=loop_ms) if row.row == "loop" else row for row in others),
+    )
     found = facts.read_longest_before()
     assert found is not None
     short = replace(found, ms=3e3, call=call)
@@ -442,6 +451,17 @@ def test_python_around_the_calls_beside_a_busy_thread_is_that_of_the_thread(
     assert "dispatch" not in found
 
 
+def test_steps_that_are_longer_outside_of_captures_beside_a_busy_thread_wait_for_it(
+    facts_with_illness: Any,
+) -> None:
+    """Captures shorten Python's switch interval."""
+    facts = unlike(facts_with_illness("healthy"))
+    found = advice_by_key(beside_a_thread(facts))
+    assert "the rest is waiting for the thread" in found["busy-thread"].sentence
+    assert "not-captured" not in found
+    assert "not-captured" in advice_by_key(facts)
+
+
 def test_a_whole_batch_for_each_replica_is_named_by_the_line_that_divides_its_losses(
     facts_with_illness: Any,
 ) -> None:
@@ -455,6 +475,15 @@ def growing(facts: Facts) -> Facts:
     """Steps of 10 ms at first and of 40 ms at last."""
     wall_ms = np.linspace(10.0, 40.0, facts.steps.count)
     return replace(facts, steps=replace(facts.steps, wall_ms=wall_ms))
+
+
+def test_steps_that_are_long_for_a_while_do_not_grow(facts_with_illness: Any) -> None:
+    facts = growing(facts_with_illness("healthy"))
+    lengths_ms = np.repeat([8.0, 12.0, 9.0, 13.0, 30.0, 10.0, 40.0, 40.0], 20)
+    assert growth(lengths_ms) is None
+    assert growth(np.sort(lengths_ms)) is not None
+    assert "growing-steps" in advice_by_key(facts)
+    assert "growing-steps" not in advice_by_key(beside_a_thread(facts))
 
 
 def test_memory_that_grows_with_the_length_of_steps_follows_from_what_they_add_to(

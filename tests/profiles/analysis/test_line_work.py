@@ -12,6 +12,7 @@ from strategy_profiles.analysis import line_work as module
 from strategy_profiles.analysis.advice.line_advice import advice_on_line
 from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.line_work import LineWork, line_work
+from strategy_profiles.analysis.program_loops import loop_calling
 from strategy_profiles.run.event_parts import SourceLine, StackFrame, StackPlace
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.store import Profile
@@ -84,19 +85,69 @@ def _work(
 def test_a_loop_of_python_is_known_by_the_recorded_text(
     line: int, loop: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = _work(monkeypatch, line).loop
-    assert (found.line if found else None) == loop
+    found = _work(monkeypatch, line).loops
+    assert [each.line for each in found] == ([loop] if loop else [])
+
+
+def test_a_loop_that_searches_a_list_is_known_by_its_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = TEXT.replace("total += row.weight", "total += row in seen")
+    found = _work(monkeypatch, 5, text).searches
+    assert found == SourceLine(TRAIN, 5, "        total += row in seen")
+    of_a_range = TEXT.replace("total += row.weight", "total += row in range(9)")
+    assert _work(monkeypatch, 5, of_a_range).searches is None
+
+
+UNROLLED = """
+def forward(x):
+    return x @ w
+
+
+def loss(x):
+    return forward(x) ** 2
+
+
+@tf.function
+def step(xs):
+    for i in range(96):
+        total += loss(xs[i])
+    for i in tf.range(9):
+        total += loss(xs[i])
+
+
+for batch in data:
+    step(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "loop"),
+    [
+        (UNROLLED, 12),
+        (UNROLLED.replace("range(96)", "tf.range(96)"), None),
+        (UNROLLED.replace("tf.range(9)", "range(9)"), None),
+        (UNROLLED.replace("loss(xs[i])", "xs[i]"), None),
+    ],
+    ids=["one loop", "only loops in the graph", "two loops", "no loop that leads to the line"],
+)
+def test_the_loop_that_calls_a_line_is_found_by_the_names_of_functions(
+    text: str, loop: int | None
+) -> None:
+    assert loop_calling(text, 3, {19}) == loop
+
+
+def test_a_function_that_calls_itself_ends_the_search_for_a_loop() -> None:
+    assert loop_calling("def f(x):\n    return f(x)\n", 2, ()) is None
 
 
 @pytest.mark.parametrize("text", ["", "for x in", "x = '\0'"])
 def test_without_the_text_of_a_program_no_loop_is_known(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert _work(monkeypatch, 5, text).loop is None
+    assert _work(monkeypatch, 5, text).loops == ()
 
 
 def test_a_line_runs_ops_or_waits_as_its_samples_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _work(monkeypatch, 5) == LineWork(loop=SourceLine(TRAIN, 4, "    for row in rows:"))
+    assert _work(monkeypatch, 5) == LineWork(loops=(SourceLine(TRAIN, 4, "    for row in rows:"),))
     assert _work(monkeypatch, 3, doing="op") == LineWork(runs_ops=True)
     assert _work(monkeypatch, 3, cores=0.1) == LineWork(waits=True)
 
@@ -106,14 +157,23 @@ def _facts(work: LineWork) -> Facts:
 
 
 LOOP = SourceLine(TRAIN, 4, "    for row in rows:")
+RANGE = SourceLine(TRAIN, 5, "        for i in range(len(row)):")
 
 
 @pytest.mark.parametrize(
     ("text", "work", "remedy"),
     [
-        ("total += weight", LineWork(loop=LOOP), "train.py:4 (`for row in rows:`) is Python"),
-        ("a = np.dot(row, row)", LineWork(loop=LOOP), "one call on whole arrays"),
-        ("tf.norm(row)", LineWork(runs_ops=True, loop=LOOP), "with the loop at train.py:4"),
+        ("total += weight", LineWork(loops=(LOOP,)), "train.py:4 (`for row in rows:`) is Python"),
+        ("a = np.dot(row, row)", LineWork(loops=(RANGE,)), "one call on whole arrays"),
+        ("a = np.dot(row, row)", LineWork(loops=(LOOP,)), None),
+        ("out[i] = last", LineWork(loops=(LOOP, RANGE)), "in place of one of them"),
+        ("tf.norm(row)", LineWork(runs_ops=True, loops=(LOOP,)), "with the loop at train.py:4"),
+        (
+            "count(x)",
+            LineWork(reads_dataset=True, loops=(LOOP,)),
+            "a whole dataset again in each turn",
+        ),
+        ("out[i] = 1", LineWork(loops=(LOOP,), searches=LOOP), "a set or a dict finds one at once"),
         ("turn()", LineWork(waits=True), "hardly any processor time"),
         ("other.set_weights(net.get_weights())", LineWork(), "in one tf.function"),
         ("row = self.frame.iloc[number]", LineWork(), "to_numpy()"),

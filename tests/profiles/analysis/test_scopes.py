@@ -41,7 +41,7 @@ def test_the_line_of_a_loop_in_a_branch_is_found_whatever_the_replica() -> None:
         "cond/then/_0/cond/while/cond/_111/cond/while/Less": "train.py:33",
         "cond/else/_1/cond/Const": "train.py:50",
     }
-    assert line_of_loop(lines, "cond/then/_15/cond/while") == "train.py:34"
+    assert line_of_loop(lines, "cond/then/_15/cond/while") == "train.py:33"
 
 
 def test_the_line_of_a_loop_is_found_by_its_name_on_another_device() -> None:

@@ -76,8 +76,9 @@ def test_the_loop_that_the_first_step_is_traced_in_is_not_that_around_the_steps(
         place=np.array(numbers),
         count=len(numbers),
         loops=[Loop(TRAIN, 8, 9), Loop(TRAIN, 20, 22)],
+        sources={},
     )
     is_first = np.array(numbers) == 1
     regions = SimpleNamespace(stacks=stacks, is_first=is_first, is_step=~is_first)
     monkeypatch.setattr(module, "regions_of", lambda *_: regions)
-    assert unrolled_loop(cast(Profile, None), 0) == expected
+    assert unrolled_loop(cast(Profile, None), 0, f"{TRAIN}:34") == expected

@@ -8,7 +8,7 @@ from types import FrameType
 
 import pytest
 
-from strategy_core.recorder.stack_roles import role_of
+from strategy_core.recorder.stack_roles import Role, role_of
 from strategy_core.recorder.stack_sampler import Stack, StackSampler, reduced
 
 pytestmark = pytest.mark.tf
@@ -103,6 +103,16 @@ def test_waiting_for_the_workers_of_a_coordinator_is_recognised() -> None:
     fetching = role_of(values.RemoteValueImpl._wait_and_maybe_error.__code__)
     assert reduced([joining], []).doing == "workers"
     assert reduced([fetching], []).doing == "workers"
+
+
+def test_what_a_data_set_does_at_the_end_of_an_epoch_is_the_programs_own_code() -> None:
+    adapter = "keras/src/trainers/data_adapters/py_dataset_adapter.py"
+    keras_end = role_of(_function(adapter, "on_epoch_end").__code__)
+    taking = role_of(_function(adapter, "get_tf_dataset").__code__)
+    own = Role("program", name="Pairs.on_epoch_end")
+    table = Role("program", name="PairMiner.table")
+    assert reduced([keras_end, own, table], []).doing == "python"
+    assert reduced([taking, Role("program", name="Pairs.__getitem__")], []).doing == "input"
 
 
 def test_workers_that_tell_each_other_whether_a_batch_is_left_are_recognised() -> None:

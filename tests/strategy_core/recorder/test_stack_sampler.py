@@ -238,18 +238,6 @@ def test_an_error_of_the_sampling_is_handed_over_and_ends_it() -> None:
     sampler.stop()
 
 
-def test_lines_that_shuffle_data_are_kept_with_the_first_sample_of_their_file(
-    tmp_path: Path,
-) -> None:
-    """Such as `data.shuffle(5)` in this one; not `# data.shuffle(6)`."""
-    stacks = read_stacks(_sampled(tmp_path))
-    shuffle_lines = [line for (file, line), text in stacks.around.items() if ".shuffle(" in text]
-    text = Path(__file__).read_text().splitlines()
-    assert shuffle_lines == [
-        n for n, line in enumerate(text, 1) if ".shuffle(" in line.partition("#")[0]
-    ]
-
-
 def test_the_lines_around_a_sampled_one_are_kept_once(tmp_path: Path) -> None:
     stacks = read_stacks(_sampled(tmp_path))
     own = [line for file, line in stacks.around if file == __file__]

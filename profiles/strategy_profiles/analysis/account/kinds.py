@@ -44,7 +44,7 @@ KINDS = {
     "compiling": ("Compiling", "XLA compiles a function of the step again, for other shapes."),
     "workers": (
         "Waiting for workers",
-        "ClusterCoordinator.join, or a fetch: the workers do the scheduled steps.",
+        "ClusterCoordinator.join, a fetch, or a sleep: the workers do the scheduled steps.",
     ),
     "logging": ("Logging", "Printing, logging, writing summaries."),
     "import": ("Imports", "Importing modules."),

@@ -103,9 +103,14 @@ _NUMBER = re.compile(r"/_\d+/")
 
 
 def line_of_loop(lines: Mapping[str, str], loop: str) -> str | None:
-    """The line that made most ops of a loop, as it is named on any replica."""
+    """The line of a loop, as it is named on any replica: that of its condition, else of most of its
+    ops, some of which are made where its gradient is asked for."""
     begin = _NUMBER.sub("/", f"{plain(loop)}/")
-    of_loop = Counter(
-        line for name, line in lines.items() if _NUMBER.sub("/", plain(name)).startswith(begin)
-    )
-    return of_loop.most_common(1)[0][0] if of_loop else None
+    of_loop, of_condition = Counter[str](), Counter[str]()
+    for name, line in lines.items():
+        own = _NUMBER.sub("/", plain(name))
+        if own.startswith(begin) and "gradient_tape/" not in name:
+            of_loop[line] += 1
+            of_condition[line] += own.startswith(f"{begin}cond/")
+    chosen = of_condition if of_condition.total() else of_loop
+    return chosen.most_common(1)[0][0] if chosen else None

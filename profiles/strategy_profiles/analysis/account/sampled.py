@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-import numpy as np
 from msgspec.structs import replace
 
 from strategy_profiles.analysis.account.regions import Part, Regions, split
@@ -27,6 +26,8 @@ _OWN = frozenset({"op", "call", "python"})
 _VALIDATES = re.compile(
     r"(?:^|[^a-z])(?:val|valid|validate|validation|eval|evaluate|test)(?=[^a-z]|$)"
 )
+_VALIDATES_BY_CALL = re.compile(r"(?:^|[^a-z])(?:val|valid|validate|validation|test)(?=[^a-z]|$)")
+"""`agent.evaluate(state)` of a `tf.function` may be anything, such as the value of a state."""
 _PREDICTS = re.compile(r"(?:^|[^a-z])(?:predict|prediction|infer|inference)(?=[^a-z]|$)")
 _SAVES = re.compile(r"(?:^|[^a-z])(?:save|checkpoint)(?=[^a-z]|$)")
 _SAVES_MODEL = re.compile(
@@ -40,6 +41,7 @@ _NAMED = {
 """What a loop of the program's own does, by the names of its functions, and by the text of its
 line: `val_step(batch)`. A line may save anything, such as a picture."""
 _MAKES_ITERATOR = re.compile(r"(?<![\w.])iter\(")
+_COORDINATOR, _POLLS = "ClusterCoordinator.", re.compile(r"\bsleep\(|\.done\(\)|\.wait\(")
 _CALL_FUNCTIONS = {"validation", "predict"}
 """Parts of the loop in which Keras calls a function that it has made for them."""
 Where = Literal["first", "steps", "between"]
@@ -87,8 +89,12 @@ def rows_of(parent: str, parts: Sequence[Part], regions: Regions, where: Where) 
     """Rows of these parts by kind, the longest first, each followed by its lines."""
     starts = _starting_lines(regions.stacks.places)
     kinds: dict[tuple[str, str], list[Part]] = defaultdict(list)
+    schedules = any(place.call.startswith(_COORDINATOR) for place in regions.stacks.places)
     for part in parts:
-        kinds[_kind(part.place, starts, where)].append(part)
+        of_place = _kind(part.place, starts, where)
+        if schedules and where == "steps" and of_place[0] == "own-lines" and _polls(part.place):
+            of_place = "workers", ""
+        kinds[of_place].append(part)
     for (kind, name), members in sorted(kinds.items(), key=lambda item: -_ms(item[1])):
         path = f"{parent}/{kind}:{name}" if name else f"{parent}/{kind}"
         row = _row(path, kind, members, call=name or None)
@@ -120,6 +126,11 @@ def _kind(place: StackPlace, starts: set[tuple[str, int]], where: Where) -> tupl
     return _plain_kind(place, where), ""
 
 
+def _polls(place: StackPlace) -> bool:
+    """Whether the line waits until a coordinator's workers are done, without `join`."""
+    return place.doing == "python" and _POLLS.search(place.frames[-1].text) is not None
+
+
 def _plain_kind(place: StackPlace, where: Where) -> str:
     if where != "between" and place.doing == "function":
         return "running"
@@ -140,7 +151,9 @@ def _named(place: StackPlace) -> str | None:
     names = [frame.function.lower() for frame in place.frames]
     texts = [frame.text.lower() for frame in place.frames[-1:]]
     for kind, (of_name, of_text) in _NAMED.items():
-        if any(map(of_name.search, names)) or any(map(of_text.search, texts)):
+        is_call = kind == "validation" and place.doing == "function"
+        of_line = _VALIDATES_BY_CALL if is_call else of_text
+        if any(map(of_name.search, names)) or any(map(of_line.search, texts)):
             return kind
     return None
 
@@ -183,7 +196,7 @@ def by_line(parent: str, kind: str, members: Sequence[Part], smallest_ms: float)
 
 def whole_row(path: str, kind: str, members: Sequence[Part]) -> Row:
     """One row of several parts, with their longest line."""
-    line = next(by_line("", kind, members, np.inf))
+    line = next(by_line("", kind, members, 0.0))
     return replace(_row(path, kind, members), file=line.file, line=line.line, text=line.text)
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import regions_of, samples_at
+from strategy_profiles.analysis.line_work import lines_of_steps
+from strategy_profiles.analysis.program_loops import loop_calling
 from strategy_profiles.run.event_parts import Loop, StackFrame
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.columns import Ints
@@ -54,9 +56,13 @@ def _is_in_loop(stacks: Stacks, frame: StackFrame) -> bool:
     return any(loop.has(frame.file, frame.line) for loop in stacks.loops)
 
 
-def unrolled_loop(profile: Profile, segment: int) -> str | None:
+def unrolled_loop(profile: Profile, segment: int, of_ops: str) -> str | None:
     """`train.py:48`: the `for` or `while` statement that most of the tracing of the first step is
-    in, that around the steps aside; None if samples do not tell."""
+    in, that around the steps aside; None if neither samples nor the text of the program tell.
+
+    `of_ops` is the line of the ops, with its file. AutoGraph runs a copy of a function, whose lines
+    are not the program's, so its samples are at none of them.
+    """
     regions = regions_of(profile, segment)
     if regions is None:
         return None
@@ -66,7 +72,12 @@ def unrolled_loop(profile: Profile, segment: int) -> str | None:
     found = _loops(stacks, stacks.place[regions.is_first & is_traced])
     loops = [loop for loop, count in found.most_common() if count >= FEWEST]
     loop = next((each for each in loops if each not in around_steps), None)
-    return f"{loop.file.rpartition('/')[2]}:{loop.first}" if loop else None
+    if loop:
+        return f"{loop.file.rpartition('/')[2]}:{loop.first}"
+    file, _, line = of_ops.rpartition(":")
+    text = stacks.sources.get(file, "")
+    number = loop_calling(text, int(line), lines_of_steps(regions, file)) if text else None
+    return f"{file.rpartition('/')[2]}:{number}" if number else None
 
 
 def _loops(stacks: Stacks, places: Ints) -> Counter[Loop]:

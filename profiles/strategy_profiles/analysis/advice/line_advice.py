@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.facts import Facts
@@ -68,6 +69,8 @@ _OF_STEPS = {
 }
 """The same of a line that each step runs."""
 _LIBRARY = re.compile(r"\b(?:np|numpy|tf|keras|scipy|signal|ndimage|cv2|sklearn|librosa|Image)\.\w")
+_COUNTS = re.compile(r"\b(?:range|enumerate|zip)\(")
+"""What the head of a loop over elements says."""
 WAITS = (
     "The line uses hardly any processor time: it waits for a lock, a file, the network, or another "
     "process or worker. Hold a lock only for what is shared, and let another thread, or the "
@@ -93,23 +96,46 @@ def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:
     work = facts.read_line_work(line.file, line.line)
     if work.waits:
         return WAITS
-    if work.runs_ops:
-        with_loop = f", with the loop{_at(work.loop, line.line)}" if work.loop else ""
-        return f"{OP_BY_OP}{with_loop}."
-    return _of_loop(work.loop, line.line, line.text or "") if work.loop else None
-
-
-def _of_loop(loop: SourceLine, line: int, text: str) -> str:
-    at = _at(loop, line)
-    if _LIBRARY.search(text):
+    at = _at(work.loops[-1], line.line) if work.loops else ""
+    if work.reads_dataset:
+        again = f" again in each turn of the loop{at}" if at else ""
         return (
-            f"The loop{at} calls a library again and again: if the calls are short, one call on "
-            "whole arrays takes far less."
+            f"The line reads a whole dataset{again}: read it once, leave out of its map() what the "
+            "result does not need, or compute with the arrays that it is made of."
         )
+    if work.runs_ops:
+        return f"{OP_BY_OP}{f', with the loop{at}' if at else ''}."
+    searches = f"{of_search(work.searches)} " if work.searches else ""
+    return f"{searches}{of_loops}" if (of_loops := _of_loops(work.loops, line)) else None
+
+
+def of_search(line: SourceLine) -> str:
     return (
-        f"The loop{at} is Python, which works on one element after the other: compute with whole "
-        "NumPy arrays instead."
+        f"{line.place} (`{line.text.strip()}`) looks at one element after the other if it searches "
+        "a list: a set or a dict finds one at once."
     )
+
+
+def _of_loops(loops: Sequence[SourceLine], line: Row | StackFrame) -> str | None:
+    """Not of a loop of a few turns that calls a library, which may take long each time."""
+    if not loops:
+        return None
+    calls = _LIBRARY.search(line.text or "") is not None
+    if calls and len(loops) == 1 and not _COUNTS.search(loops[0].text):
+        return None
+    if len(loops) > 1:
+        outer, inner = (_at(loop, line.line or 0) for loop in loops[-2:])
+        which = (
+            f"The loops{outer} and{inner} are Python, which works on one element after the other"
+        )
+        return f"{which}: compute with whole NumPy arrays in place of one of them, or of both."
+    what = (
+        "calls a library again and again: one call on whole arrays takes far less"
+        if calls
+        else "is Python, which works on one element after the other: compute with whole NumPy "
+        "arrays instead"
+    )
+    return f"The loop{_at(loops[0], line.line or 0)} {what}."
 
 
 def _at(loop: SourceLine, line: int) -> str:

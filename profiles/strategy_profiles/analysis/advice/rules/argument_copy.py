@@ -26,7 +26,6 @@ from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
-from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.array_copies import MAKE_TENSORS, ArrayCopies
 from strategy_profiles.analysis.facts import (
@@ -87,7 +86,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             place=place,
         )
     wall, held_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("argument")
-    if not wall or captures_are_unlike(facts) or held_ms / wall < HELD_SHARE:
+    if not wall or facts.captures_are_unlike or held_ms / wall < HELD_SHARE:
         return
     place, largest = facts.held_up.of_kind("argument")[0].name, facts.placed.largest_argument
     which = f" The largest is {largest}." if largest else ""

@@ -4,9 +4,10 @@
 
 Adds what each line of the program takes before the loop, with the functions that it calls, without
 imports and without the making of a strategy, which waits for other processes: the longest one, if
-it takes 5 s, or `adapt` 2 s, and 20 % of the program. A line that it calls is named instead if it
-takes 70 % of that time. It is the headline from 6 s on, if that is half of the program without its
-imports, and `adapt` from a quarter of the program on.
+it takes 20 % of the program, and 5 s, or 2 s if it is `adapt` or takes longer than the loop. A line
+that it calls is named instead if it takes 70 % of that time. It is the headline from 6 s on, if
+that is half of the program without its imports, and `adapt`, or what takes longer than the loop,
+from a quarter of the program on.
 
 ## Why is this slow
 
@@ -34,8 +35,9 @@ ROWS = ("program/before",)
 NO_GAIN = "What comes before the loop is not a part of a step."
 SHORTEST_MS, SHARE = 5000.0, 0.2
 """Least time of a line, and least share of the program."""
-SHORTEST_OF_ADAPT_MS = 2000.0
-"""One line mends it: with batches a program that adapted for 16 s was 3.4 times as fast."""
+SHORTEST_OF_LARGE_MS = 2000.0
+"""Of what takes longer than the loop, and of `adapt`, which one line mends: with batches a program
+that adapted for 16 s was 3.4 times as fast."""
 _ADAPTS = ".adapt"
 _IMPORTS = ("program/before/start", "program/before/import")
 _KEPT = " its result, in a file or a dataset that is saved (`save`), and read it in later runs."
@@ -54,8 +56,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     cost = facts.account.cost_of_program(longest.ms, "sampled") if longest else None
     if longest is None or cost is None or cost.share < SHARE:
         return
-    adapts = _ADAPTS in longest.call
-    if longest.ms < (SHORTEST_OF_ADAPT_MS if adapts else SHORTEST_MS):
+    of_loop = longest.ms / (facts.account.loop_ms or longest.ms)
+    is_large = _ADAPTS in longest.call or of_loop > 1.0
+    if longest.ms < (SHORTEST_OF_LARGE_MS if is_large else SHORTEST_MS):
         return
     yield finding(
         facts,
@@ -68,8 +71,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         cost,
         place=longest.line.place,
         once_ms=longest.ms,
-        of_loop=longest.ms / (facts.account.loop_ms or longest.ms),
-        can_be_mended=adapts,
+        of_loop=of_loop,
+        can_be_mended=is_large,
         once_share=_share_without_imports(facts, longest.ms),
     )
 

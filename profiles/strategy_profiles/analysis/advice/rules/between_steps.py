@@ -30,6 +30,7 @@ from strategy_profiles.analysis.advice.line_advice import (
     WAITS,
     advice_by_text,
     advice_by_work,
+    of_search,
 )
 from strategy_profiles.analysis.advice.rows import (
     at_line,
@@ -51,7 +52,9 @@ ROWS = (
     "loop/between/rest",
 )
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
-_LESS_OFTEN = "If not each step needs it, do it every few steps."
+_LESS_OFTEN = (
+    "If its result stays the same, keep it; if not each step needs it, do it every few steps."
+)
 _ANY = f"If it is work on data, do it in the dataset's map(). {_LESS_OFTEN}"
 _MAY_LOOP = "If it is a Python loop, compute with whole NumPy arrays instead."
 _ONLY_A_CALL = re.compile(r"(?:[\w, ]{1,80} = )?([A-Za-z_][\w.]{0,80})\([^()]{0,200}\)")
@@ -80,11 +83,17 @@ def find(facts: Facts) -> Iterator[Finding]:
                 facts,
                 KEY,
                 f"{subject} takes {how_long(facts, row)}{at_line(facts, row)}.{_grows(grown)}",
-                growing_steps.ADVICE if adds else _advice(facts, line),
+                f"{_searches(facts, line)}{growing_steps.ADVICE}" if adds else _advice(facts, line),
                 cost_of(facts, row),
                 grows_ms=list(grown) if grown else None,
                 place=line.place,
             )
+
+
+def _searches(facts: Facts, line: Row) -> str:
+    """What grows may be a list that is searched."""
+    work = facts.read_line_work(line.file or "", line.line or 0)
+    return f"{of_search(work.searches)} " if work.searches else ""
 
 
 def _adds(line: Row) -> bool:

@@ -5,7 +5,9 @@
 Looks for functions of the program that run in other Python threads and use 30 % of a core together
 while it trains, by the system's count of their processor time. If TensorFlow's Python around the
 calls of a typical captured step holds the step up for 10 % of it or more, the threads have their
-share of that time. In steps too short to be sampled, all idle time without a cause counts.
+share of that time. In steps too short to be sampled, all idle time without a cause counts. If the
+captured steps are far shorter than the others, the difference is theirs: inside capture windows the
+recorder shortens Python's switch interval.
 
 ## Why is this slow
 
@@ -25,14 +27,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.advice.rules.idle import OTHERS, SAMPLED_MS
-from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_profiles.reporting import units
 
 KEY = "busy-thread"
-ROWS = ("loop/steps/idle",)
+ROWS = ("loop/steps/idle", "loop/steps")
 NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 CORES = 0.3
 """Processor time of all such threads per time of the loop, from which on they have a finding."""
@@ -40,7 +41,10 @@ CORES = 0.3
 
 def find(facts: Facts) -> Iterator[Finding]:
     wall, held_ms = facts.breakdown.mean_ms("wall"), of_threads_ms(facts)
-    if not wall or captures_are_unlike(facts) or held_ms / wall < HELD_SHARE:
+    waits = ""
+    if facts.captures_are_unlike:
+        wall, held_ms, waits = _of_other_steps(facts)
+    if not wall or held_ms / wall < HELD_SHARE:
         return
     threads = facts.read_busy_threads()
     busiest, cores = threads[0], sum(each.cores for each in threads)
@@ -51,8 +55,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"Other threads of the program use {units.share(cores)} of a core while it trains: "
         f"`{busiest.function}` at {line.place} (`{line.text}`){others}. Only one thread at a time "
-        f"runs Python, and for {of_a_step(facts, _python_ms(facts), wall)} the step is in Python "
-        "while no replica runs an op.",
+        f"runs Python, and {waits or _waits(facts, wall)}.",
         "Do the work of that thread in another process (multiprocessing), before training, or in "
         "the dataset's map(). Where the thread must stay, sys.setswitchinterval(0.0005) lets the "
         "training thread go on sooner: by default it waits up to 5 ms after each call.",
@@ -62,10 +65,37 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
+def is_notable(facts: Facts) -> bool:
+    """Whether other threads of the program may hold up the training thread."""
+    return sum(each.cores for each in facts.read_busy_threads()) >= CORES
+
+
+def _waits(facts: Facts, wall_ms: float) -> str:
+    of_step = of_a_step(facts, _python_ms(facts), wall_ms)
+    return f"for {of_step} the step is in Python while no replica runs an op"
+
+
+def _of_other_steps(facts: Facts) -> tuple[float | None, float, str]:
+    """The median step, what it waits, and that as a text: while a window is open the recorder has
+    shortened the switch interval, so captured steps hardly wait for the lock."""
+    wall_ms, median_ms = facts.breakdown.mean_ms("wall"), facts.steps.median_ms
+    if not wall_ms or not median_ms or not is_notable(facts):
+        return None, 0.0, ""
+    took, usual = map(units.milliseconds, (wall_ms, median_ms))
+    return (
+        median_ms,
+        median_ms - wall_ms,
+        (
+            f"the median step takes {usual}, a captured one {took}: the recorder shortens Python's "
+            "switch interval while it captures, so the rest is waiting for the thread"
+        ),
+    )
+
+
 def of_threads_ms(facts: Facts) -> float:
     """The part of the Python of a typical captured step that the threads have."""
     cores = sum(each.cores for each in facts.read_busy_threads())
-    return min(cores, 1.0) * _python_ms(facts) if cores >= CORES else 0.0
+    return min(cores, 1.0) * _python_ms(facts) if is_notable(facts) else 0.0
 
 
 def _python_ms(facts: Facts) -> float:

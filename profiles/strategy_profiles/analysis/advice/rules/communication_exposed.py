@@ -31,7 +31,7 @@ from strategy_profiles.analysis.facts import (
 )
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import APPLIES_GRADIENTS
+from strategy_profiles.run.event_parts import ALL_REDUCE, APPLIES_GRADIENTS
 
 KEY = "communication-exposed"
 ROWS = ("loop/steps/wait", "loop/steps/transfer")
@@ -60,8 +60,11 @@ def _calls(facts: Facts) -> str:
     if main is None or main.bytes is None or main.per_step < 1:
         return ""
     calls = "call moves" if round(main.per_step) == 1 else "calls move"
+    own = facts.said_at(ALL_REDUCE)
     gradients = facts.said_at(APPLIES_GRADIENTS) if facts.segment.num_replicas > 1 else ""
     added = f" Gradients are added up{gradients}." if gradients else ""
+    if own:
+        added = f" The program asks for them{own}."
     return f" Its {main.per_step:,.0f} {main.op} {calls} {units.size(main.bytes)}.{added}"
 
 

@@ -61,7 +61,8 @@ REMEDIES = {
         "pipeline, beside the step."
     ),
     r"Svd|Qr|Cholesky\w*|Matrix\w+|SelfAdjointEig\w*|Lu|I?R?FFT\w*": (
-        "It grows faster than its tensor: use it for a smaller one, or every few steps."
+        "It grows faster than its tensor: use it for a smaller one, every few steps, or once if "
+        "its tensor stays the same."
     ),
     r"Tile|BroadcastTo|ConcatV2|Pack|Transpose|GatherV2|GatherNd|StridedSlice|Slice|OneHot": (
         "It copies values and computes nothing. Let ops broadcast instead of a tile, look rows up "

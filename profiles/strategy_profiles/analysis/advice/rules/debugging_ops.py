@@ -39,7 +39,7 @@ from strategy_profiles.analysis.facts import (
 )
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import CHECK_NUMERICS
+from strategy_profiles.run.event_parts import CHECK_NUMERICS, PRINTS, WRITES_SUMMARIES
 from strategy_profiles.run.tensorflow_names import (
     CHECK_OF_EACH_OP,
     CHECKING_OPS,
@@ -62,6 +62,8 @@ class _Purpose(Struct, frozen=True):
     title: str
     """The subject of a sentence."""
     advice: str
+    says: tuple[str, ...] = ()
+    """What a line that makes them says."""
     fewest_ops: float = float("inf")
     """On a device, from which on they are a finding however long they take."""
 
@@ -72,12 +74,14 @@ _PURPOSES = (
         "tf.print",
         "Print every so many steps, print a mean or a few elements, or return the tensor from the "
         "step and print it outside.",
+        PRINTS,
     ),
     _Purpose(
         SUMMARY_OPS,
         "Writing summaries (tf.summary)",
         "Write them every so many steps (tf.summary.record_if), or return the values from the step "
         "and write them outside.",
+        WRITES_SUMMARIES,
     ),
     _Purpose(
         CHECKING_OPS,
@@ -85,7 +89,7 @@ _PURPOSES = (
         "Call tf.debugging.disable_check_numerics() once the first NaN is found{at}, or check the "
         "loss alone: TensorFlow does not fuse ops whose results are checked, which costs more than "
         "the checks.",
-        MANY_CHECKS,
+        fewest_ops=MANY_CHECKS,
     ),
 )
 
@@ -111,9 +115,9 @@ def find(facts: Facts) -> Iterator[Finding]:
         yield finding(
             facts,
             KEY,
-            f"{purpose.title} takes {of_a_step(facts, held_ms, wall)}: "
-            f"{units.counted(round(num_ops), 'op')} a step, most of the time in "
-            f"{causes[0].name}.{calls}",
+            f"{purpose.title}{facts.said_at(*purpose.says)} takes "
+            f"{of_a_step(facts, held_ms, wall)}: {units.counted(round(num_ops), 'op')} a step, "
+            f"most of the time in {causes[0].name}.{calls}",
             purpose.advice.format(at=_switched_on(facts)),
             per_step(facts, held_ms + calls_ms, wall, "derived" if calls_ms else "measured"),
             op=causes[0].name,

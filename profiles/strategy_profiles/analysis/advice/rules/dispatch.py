@@ -30,7 +30,6 @@ from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE
 from strategy_profiles.analysis.advice.rules.many_small_collectives import (
     of_small_collectives_ms,
 )
-from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.causes import Cause
@@ -95,7 +94,7 @@ def unless_program_acts(facts: Facts) -> str:
 def find(facts: Facts) -> Iterator[Finding]:
     """What Python does around the calls, unless the captures say nothing of a usual step."""
     wall = facts.breakdown.mean_ms("wall")
-    if not wall or not facts.breakdown.is_in_sync or captures_are_unlike(facts):
+    if not wall or not facts.breakdown.is_in_sync or facts.captures_are_unlike:
         return
     calls = facts.held_up.of_kind(*CALLS)
     calls_ms = calls_alone_ms(facts)

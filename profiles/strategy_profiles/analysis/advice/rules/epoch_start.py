@@ -80,8 +80,9 @@ def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Findin
         where = f" at {place} (`{shuffle.text.strip()}`)"
         why = "shuffle() fills its buffer again"
         advice = (
-            "Give shuffle() a smaller buffer, or put it before the work of map(), on file "
-            "names or indices; cache() behind that work, or iterate once over repeat()."
+            "cache() what shuffle() takes, behind the work of map() and before what is random. Or "
+            "put shuffle() before that work, on file names or indices; where that work is short, "
+            "iterate once over repeat(), or give shuffle() a smaller buffer."
         )
     made = f" Making and freeing the iterator takes {how_long(facts, between)}." if between else ""
     return finding(

@@ -4,7 +4,8 @@
 
 Compares the median step of each quarter of the run: each one is longer than the one before, and the
 last one is twice as long as the first, or more. Steps with fewer examples, and those that begin an
-epoch, are left out. Not if other programs used a tenth of the cores or more. Names a line of the
+epoch, are left out. Not if other programs used a tenth of the cores or more, or another thread of
+the program runs Python. Names a line of the
 program between the steps that adds to a tensor or a list, if one was sampled; else the op that
 takes longer in the later half of the captured steps than in the earlier one.
 
@@ -24,6 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.advice.rules import busy_thread
 from strategy_profiles.analysis.advice.rules.unsteady import of_full_batches_ms
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
 from strategy_profiles.analysis.growth import growth
@@ -46,6 +48,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     lengths_ms = of_full_batches_ms(facts)
     grown = growth(lengths_ms)
     if grown is None or not facts.breakdown.is_in_sync or (facts.load and facts.load.is_notable):
+        return
+    if busy_thread.is_notable(facts):  # steps that wait for Python's lock vary for long at a time
         return
     lines = [row for row in facts.account.rows if row.place and ADDS.search(row.text or "")]
     line = max(lines, key=lambda row: row.total_ms, default=None)

@@ -25,7 +25,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -56,7 +55,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         if idle_ms / wall >= IDLE_SHARE:
             yield _without_closure(facts, idle_ms, wall)
         return
-    if captures_are_unlike(facts) or (wall < SAMPLED_MS and not facts.is_imported):
+    if facts.captures_are_unlike or (wall < SAMPLED_MS and not facts.is_imported):
         return
     if facts.held_up.held_ms("tracing") / wall >= HELD_SHARE:
         return  # what a new graph needs before it runs is not recorded: `retracing` reports it

@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -41,7 +40,7 @@ LEAST_SHARE = 0.2
 def find(facts: Facts) -> Iterator[Finding]:
     """The idle time of a GPU before launches, with the number of its kernels."""
     wall, held_ms = facts.breakdown.mean_ms("wall"), facts.held_up.launch_ms
-    if not wall or held_ms / wall < LEAST_SHARE or captures_are_unlike(facts):
+    if not wall or held_ms / wall < LEAST_SHARE or facts.captures_are_unlike:
         return
     causes = facts.held_up.of_kind("launch")
     num_kernels = max(cause.count for cause in causes)

@@ -30,6 +30,7 @@ from strategy_profiles.analysis.communication import CollectiveUse
 from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import ALL_REDUCE
 
 KEY = "many-small-collectives"
 ROWS = ("loop/steps/wait", "loop/steps/transfer", "loop/steps/idle")
@@ -89,8 +90,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         f"{use.per_step:.0f} {use.op} calls a step move {units.size(use.known_bytes_per_call)} each"
-        f"{_of_layers(use.layers)}: replicas wait for each other and start a call as often, "
-        f"which costs more than transferring the bytes.{of_keys}",
+        f"{_of_layers(use.layers) or _asked_for(facts)}: replicas wait for each other and start a "
+        f"call as often, which costs more than transferring the bytes.{of_keys}",
         _OF_LAYERS if use.layers else _advice(facts),
         cost,
         calls_per_step=use.per_step,
@@ -98,6 +99,11 @@ def find(facts: Facts) -> Iterator[Finding]:
         keys_ms=keys_ms or None,
         layers=list(use.layers),
     )
+
+
+def _asked_for(facts: Facts) -> str:
+    at = facts.said_at(ALL_REDUCE)
+    return f", asked for{at}" if at else ""
 
 
 def _exposed_share(facts: Facts) -> float:

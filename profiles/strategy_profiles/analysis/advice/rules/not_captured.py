@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from strategy_profiles.analysis.advice.rules import busy_thread
 from strategy_profiles.analysis.facts import Facts, Finding, finding, per_step
-from strategy_profiles.analysis.steps import UNLIKE_THE_OTHERS
 from strategy_profiles.reporting import units
 
 KEY = "not-captured"
@@ -44,15 +44,8 @@ def _not_captured(facts: Facts, wall: float, median: float) -> Finding:
 def find(facts: Facts) -> Iterator[Finding]:
     """Captured steps that are much shorter than the others."""
     wall, median = facts.breakdown.mean_ms("wall"), facts.steps.median_ms
-    if wall and median and captures_are_unlike(facts):
+    if wall and median and facts.captures_are_unlike and not busy_thread.is_notable(facts):
         yield _not_captured(facts, wall, median)
-
-
-def captures_are_unlike(facts: Facts) -> bool:
-    """Whether the captured steps say little of the others."""
-    wall, median = facts.breakdown.mean_ms("wall"), facts.steps.median_ms
-    is_captured = facts.breakdown.is_in_sync and facts.breakdown.source == "measured"
-    return bool(is_captured and wall and median and wall / median < UNLIKE_THE_OTHERS)
 
 
 def edits(_facts: Facts, _result: Finding) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice.line_advice import most_of_python
 from strategy_profiles.analysis.advice.rules import input_bound
-from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
@@ -44,7 +43,7 @@ MOST_OF_CALLS = 0.5
 
 def find(facts: Facts) -> Iterator[Finding]:
     wall, op = facts.breakdown.mean_ms("wall"), beside_calls(facts)
-    if not wall or op is None or captures_are_unlike(facts) or op.held_ms / wall < HELD_SHARE:
+    if not wall or op is None or facts.captures_are_unlike or op.held_ms / wall < HELD_SHARE:
         return
     line = facts.only_line(*PYTHON_OF_INPUT)
     at = f" at {line.place} (`{line.text.strip()}`)" if line else ""

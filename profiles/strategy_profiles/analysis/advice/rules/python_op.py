@@ -12,7 +12,8 @@ accelerator its tensors travel there and back.
 
 ## What to do
 
-Replace it with TensorFlow ops, or move its work to the input pipeline.
+Replace it with TensorFlow ops. In the input pipeline it holds the GIL as well, but there `cache()`
+can keep what is the same in each epoch.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"{of_a_step(facts, held_ms, wall)} runs Python inside the graph{in_turn}: the op "
         f"{longest.name} ({longest.detail}){others}{at}.{most_of_python(facts)}",
-        "Replace py_function or numpy_function with TensorFlow ops, or move its work to "
-        f"the input pipeline.{advice_on_python(facts)}",
+        "Replace py_function or numpy_function with TensorFlow ops. In the input pipeline it would "
+        f"hold the GIL as well, unless cache() keeps its result.{advice_on_python(facts)}",
         per_step(facts, held_ms, wall),
         op=longest.name,
         line=line,

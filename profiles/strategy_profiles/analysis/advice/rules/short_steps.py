@@ -28,7 +28,6 @@ from msgspec.structs import replace
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
 from strategy_profiles.analysis.advice.rules.dispatch import calls_alone_ms, several_steps
 from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE, OTHERS, SAMPLED_MS
-from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -64,7 +63,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     elif calls_ms / wall >= IDLE_SHARE:
         return
     is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
-    if captures_are_unlike(facts) or is_tracing or calls_ms / wall < HELD_SHARE:
+    if facts.captures_are_unlike or is_tracing or calls_ms / wall < HELD_SHARE:
         return
     result = finding(
         facts,

@@ -28,7 +28,6 @@ from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.op_time import line_of_loop
 from strategy_profiles.analysis.advice.rules import tracing
-from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -59,7 +58,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     wall, held_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("between-ops")
     if not wall or not facts.held_up.has_many_ops or held_ms / wall < LEAST_SHARE:
         return
-    if captures_are_unlike(facts):
+    if facts.captures_are_unlike:
         return
     causes = facts.held_up.of_kind("between-ops")
     num_ops, loop = sum(cause.count for cause in causes), facts.held_up.loop or ""

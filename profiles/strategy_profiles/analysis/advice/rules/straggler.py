@@ -54,6 +54,7 @@ from strategy_profiles.analysis.python_in_ops import PythonInOps
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.analysis.stragglers import ReplicaLateness
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import FROM_FUNCTION, FROM_VALUES
 from strategy_profiles.run.events import IN_TURNS
 from strategy_profiles.run.injected_delay import injected_delays
 
@@ -83,8 +84,8 @@ _IN_A_BRANCH = (
     "outside of the step, or divide its work among the replicas."
 )
 _OF_ITS_DATA = (
-    "Compare the data of the replicas, such as the lengths of their sequences, then check its "
-    "input pipeline."
+    "Compare the data of the replicas{at}, such as the lengths of their sequences, and deal long "
+    "and short ones out evenly; then check its input pipeline."
 )
 BEGINS_LATE = "It begins each step later, by what its program does between two steps"
 _BETWEEN = {
@@ -226,7 +227,7 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
         return (
             f"{lead}Whether it has more work is not known, as the ops of the loop "
             f"{loop_named(facts, loop)} are too short to be recorded. "
-            f"{_IN_A_BRANCH if _BRANCH.search(loop) else _OF_ITS_DATA}"
+            f"{_IN_A_BRANCH if _BRANCH.search(loop) else _OF_ITS_DATA.format(at=_dealt(facts))}"
         )
     if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not works_longer(facts, worst):
         return (
@@ -235,6 +236,12 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
             "reach it."
         )
     return f"{lead}Its own work takes longer{_longest(facts, worst)}{_evenly(facts, unexplained)}"
+
+
+def _dealt(facts: Facts) -> str:
+    """`, which come from train.py:97 (`line`)`: a function of the program gives each its own."""
+    at = facts.said_at(FROM_VALUES, FROM_FUNCTION).removeprefix(" at ")
+    return f", which come from {at}" if at else ""
 
 
 def _longest(facts: Facts, late: ReplicaLateness) -> str:

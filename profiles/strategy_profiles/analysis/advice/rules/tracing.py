@@ -103,7 +103,7 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
         )
     if found := unrolled(facts):
         line, num_times = found
-        of_ops, loop = Path(line).name, facts.read_unrolled_loop()
+        of_ops, loop = Path(line).name, facts.read_unrolled_loop(line)
         which = f"the Python loop at {loop}" if loop else "a Python loop"
         return _Reason(
             f": the graph has the ops of {of_ops} {num_times:,} times, because TensorFlow unrolls "

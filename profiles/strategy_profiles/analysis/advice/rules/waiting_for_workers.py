@@ -2,8 +2,8 @@
 
 ## What it does
 
-Takes the time in which the program is in `ClusterCoordinator.join`, or waits for the result of a
-step that it fetches: 5 % of the loop or more.
+Takes the time in which the program is in `ClusterCoordinator.join`, waits for the result of a step
+that it fetches, or sleeps until all are done: 5 % of the loop or more.
 
 ## Why is this slow
 
@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import (
     anywhere,
     at_line,
@@ -45,6 +46,7 @@ OF_INPUT = (
     "cache(), num_parallel_calls and prefetch() in the function that makes their dataset; "
     "tf.nn.embedding_lookup instead of reading all of a large variable, also in a penalty"
 )
+CALL_JOIN = "Call join(), which returns as soon as they are."
 OF_SMALL = "a larger batch, or several steps in one scheduled function (a loop over tf.range)"
 OF_READS = (
     "If a step needs only some rows of it, gather these first (tf.nn.embedding_lookup of the "
@@ -80,7 +82,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{waits}. {_said(reads)}"
         if is_large
         else f"{waits}{at_line(facts, *rows)}.{_of_steps(facts)}",
-        OF_READS if is_large else _advice(facts),
+        OF_READS if is_large else _advice(facts, main_line(facts, *rows)),
         cost_of(facts, *rows),
         place=(is_large and reads[0].place) or main_line(facts, *rows).place,
         read_bytes=sum(read.bytes for read in reads) or None,
@@ -94,20 +96,22 @@ def _of_steps(facts: Facts) -> str:
     return f" It waits after {every}; {each}, its messages included."
 
 
-def _advice(facts: Facts) -> str:
+def _advice(facts: Facts, line: Row) -> str:
     """Larger steps and fewer waits where these are small and few; else what they may wait for."""
-    joins = ""
-    if _steps_of_a_join(facts) < FEWEST_OF_A_JOIN * facts.segment.num_workers:
-        joins = " Schedule the steps of a whole epoch, then call join() once."
+    few, joins = _steps_of_a_join(facts) < FEWEST_OF_A_JOIN * facts.segment.num_workers, ""
+    if few:
+        joins = "Schedule the steps of a whole epoch, then call join() once."
+    if "sleep(" in (line.text or ""):
+        return f"Workers that are done wait until the program looks again. {joins or CALL_JOIN}"
     if _worker_ms(facts) < SHORT_MS:
         return (
             "Do more in each scheduled step, as its messages take a large part of so short a time: "
-            f"{OF_SMALL}.{joins}"
-        )
+            f"{OF_SMALL}. {joins}"
+        ).strip()
     return (
-        f"The workers' processes record nothing, so try one at a time: {OF_INPUT}; {OF_SMALL}."
-        f"{joins}"
-    )
+        f"{joins} The workers' processes record nothing, so try one at a time: {OF_INPUT}; "
+        f"{OF_SMALL}."
+    ).strip()
 
 
 def _steps_of_a_join(facts: Facts) -> int:

@@ -24,7 +24,12 @@ import re
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
-from strategy_profiles.run.event_parts import FROM_FUNCTION, PER_REPLICA_SIZE, SourceLine
+from strategy_profiles.run.event_parts import (
+    FROM_FUNCTION,
+    FROM_VALUES,
+    PER_REPLICA_SIZE,
+    SourceLine,
+)
 from strategy_profiles.run.events import OWN_BATCH_EACH, WHOLE_BATCH_EACH
 
 KEY = "whole-batch"
@@ -36,6 +41,10 @@ _OWN_BATCHES = (
     "Make batches of context.get_per_replica_batch_size(global_batch) in the function given to "
     "distribute_datasets_from_function, or of the global batch for "
     "experimental_distribute_dataset(), which divides it."
+)
+_OWN_ROWS = (
+    "Return the rows of its replica in the function that is given to it, such as "
+    "rows[context.replica_id_in_sync_group::context.num_replicas_in_sync], or"
 )
 _GLOBAL = re.compile(r"\.batch\(\s*(?:batch_size\s*=\s*)?[\w.]*global[\w.]*\s*[,)]", re.IGNORECASE)
 
@@ -59,14 +68,16 @@ def find(facts: Facts) -> Iterator[Finding]:
     place = (running.place if running else None) or whole  # where the step has its batch
     cost = over_all_steps(facts, steps.total_ms * (1 - 1 / num_here), "derived")
     if whole:
+        values = facts.only_line(FROM_VALUES)
+        at = f"{values.place} (`{values.text.strip()}`)" if values else place
         yield finding(
             facts,
             KEY,
-            f"Each of {num_here} replicas trains on the whole batch: it is not divided at {place}.",
-            "Call fit(), or take the batches from strategy.experimental_distribute_dataset(), "
-            "which divides them.",
+            f"Each of {num_here} replicas trains on the whole batch: it is not divided at {at}.",
+            f"{_OWN_ROWS if values else 'Call fit(), or'} take the batches from "
+            "strategy.experimental_distribute_dataset(), which divides them.",
             cost,
-            place=place,
+            place=values.place if values else place,
         )
         return
     if by_name is not None and not own:

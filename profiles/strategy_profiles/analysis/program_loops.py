@@ -1,0 +1,91 @@
+"""The loops of a program's Python, by the text of its file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from contextlib import suppress
+
+LoopNode = ast.For | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SEARCHES = (ast.In, ast.NotIn)
+
+
+def loops_around(text: str, line: int, not_around: Collection[int]) -> list[LoopNode]:
+    """The loops around a line that are around none of other lines, the outermost first.
+
+    Not that of a generator, of which the caller asks one element at a time.
+    """
+    nodes = _nodes(text)
+    loops = [node for node in nodes if isinstance(node, _LOOPS) and _has(node, line)]
+    own = [
+        loop
+        for loop in loops
+        if not any(_has(loop, each) for each in not_around)
+        and not any(map(_yields, ast.walk(loop)))
+    ]
+    return sorted(own, key=lambda loop: (loop.lineno, loop.col_offset))
+
+
+def loop_calling(text: str, line: int, not_around: Collection[int]) -> int | None:
+    """The line of the `for` loop around a line or around the calls that lead to it, by the names of
+    functions; None if there is none, or another one on another way.
+
+    Not one over `tf.range`, which AutoGraph makes one iteration in the graph.
+    """
+    nodes = _nodes(text)
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    loops = [node for node in nodes if isinstance(node, ast.For) and not _is_in_graph(node)]
+    found, lines, known = set[int](), [line], set[str]()
+    while lines:
+        at = lines.pop()
+        around = [each for each in loops if _has(each, at)]
+        around = [each for each in around if not any(_has(each, step) for step in not_around)]
+        inner = max((each for each in functions if _has(each, at)), key=_line, default=None)
+        own = [each for each in around if inner is None or _has(inner, each.lineno)]
+        if own:
+            found.add(max(own, key=_line).lineno)
+        elif inner is not None and inner.name not in known:
+            known.add(inner.name)
+            calls = (node for node in nodes if isinstance(node, ast.Call))
+            lines += [call.lineno for call in calls if _name_of(call.func) == inner.name]
+    return found.pop() if len(found) == 1 else None
+
+
+def search_in(loop: LoopNode) -> int | None:
+    """The line of a loop that asks whether an element is `in` something that has a name."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], _SEARCHES):
+            where = node.comparators[0]
+            if isinstance(where, ast.Name | ast.Attribute):
+                return node.lineno
+    return None
+
+
+def _nodes(text: str) -> list[ast.AST]:
+    with suppress(SyntaxError, ValueError, RecursionError):  # a cell of a notebook may be anything
+        return list(ast.walk(ast.parse(text)))
+    return []
+
+
+def _line(node: ast.stmt) -> int:
+    return node.lineno
+
+
+def _name_of(function: ast.expr) -> str | None:
+    """Name of a function or method that is called."""
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else None
+
+
+def _is_in_graph(loop: ast.For) -> bool:
+    return isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "tf.range"
+
+
+def _yields(node: ast.AST) -> bool:
+    return isinstance(node, ast.Yield | ast.YieldFrom)
+
+
+def _has(node: ast.expr | ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)

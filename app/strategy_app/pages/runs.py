@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from strategy_app.server import state
-from strategy_app.server.opened import open_run
+from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.copy_as import offer_copy_of_recorded
 from strategy_app.widgets.downloads import show_downloads
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.first_runs import offer_first_runs, show_more_runs
-from strategy_app.widgets.picker import LAST_RUN, pick_run
+from strategy_app.widgets.picker import LAST_RUN, pick_run, say_unknown
 from strategy_app.widgets.places import RUN, show_head, show_row
 from strategy_app.widgets.run_dialogs import offer_delete, offer_rename, offer_tags
 from strategy_app.widgets.run_filter import pick_runs
@@ -47,16 +46,15 @@ def page() -> None:
         )
         offer_first_runs(root)
     else:
-        picker = right.container(key="run_picker")
-        actions = st.container(key="run_actions")  # whose place `first_style` keeps
-        # Its selected row chooses a run. The list of a long folder fills the window, so that what
-        # is done with the run is above it.
-        _show_list(runs)
-        with picker:
+        with right.container(key="run_picker"):
             entry = pick_run(runs, key="run", label="Chosen run", shows_label=False)
-        if entry is not None:
-            st.session_state[LAST_RUN] = entry.name
-            _show_run(entry, runs, actions)
+        # The list of a long folder fills the window: what is done with the run is above it.
+        opened = _show_actions(entry, runs) if entry else None
+        if entry is None:
+            say_unknown("run")
+        _show_list(runs)
+        if opened:
+            _show_exports(opened)
     if unnamed := runs_without_text_name(root):
         names = ", ".join(as_markdown(ascii(path.name)[1:-1], 40) for path in unnamed[:10])
         what = "1 run is" if len(unnamed) == 1 else f"{len(unnamed)} runs are"
@@ -69,28 +67,21 @@ def page() -> None:
 
 
 def _show_list(runs: list[RunEntry]) -> None:
-    """The list with its filter. One selected row chooses a run, several draw them together."""
+    """The list with its filter. Several selected rows draw their runs together."""
     chosen, group = pick_runs(runs)
     if not chosen:
         st.markdown(f"None of {units.counted(len(runs), 'run')} matches. Remove a word or a tag.")
         return
     selected = show_runs(chosen, group)
-    if len(selected) == 1:
-        _choose(selected[0])
-    elif selected:
+    if len(selected) > 1:
         show_together(selected)
 
 
-def _choose(clicked: RunEntry) -> None:
-    """A click on a row counts once: after it, the select box may choose otherwise."""
-    if st.session_state.get("runs_clicked") != clicked.name:
-        st.session_state["runs_clicked"] = clicked.name
-        st.query_params["run"] = clicked.name
-
-
-def _show_run(entry: RunEntry, runs: list[RunEntry], actions: DeltaGenerator) -> None:
+def _show_actions(entry: RunEntry, runs: list[RunEntry]) -> OpenRun | None:
+    """What can be done with a run, which is returned if it can be read."""
+    st.session_state[LAST_RUN] = entry.name
     # Drawn before the run is read, so that a run whose reading fails can be deleted.
-    with actions.container(horizontal=True, vertical_alignment="center"):
+    with st.container(key="run_actions", horizontal=True, vertical_alignment="center"):
         links = st.container(horizontal=True, vertical_alignment="center", width="content")
         if entry.spec:
             offer_copy_of_recorded(entry.spec)
@@ -102,9 +93,13 @@ def _show_run(entry: RunEntry, runs: list[RunEntry], actions: DeltaGenerator) ->
         opened = open_run(entry.path)
     except LabError as error:
         st.error(as_markdown(error))
-        return
+        return None
     with links:
         show_row(RUN, entry.name, is_over=opened.profile.status.is_over)
+    return opened
+
+
+def _show_exports(opened: OpenRun) -> None:
     reports, sql = st.tabs(["Reports and exports", "SQL"])
     with reports:
         show_downloads(opened.profile)

@@ -14,7 +14,7 @@ import streamlit as st
 
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.more_runs import offer_repetitions, pick_more
-from strategy_app.widgets.picker import LAST_RUN, pick_run
+from strategy_app.widgets.picker import LAST_RUN, pick_run, say_unknown
 from strategy_app.widgets.recorded_again import earlier_run
 from strategy_app.widgets.runs_folder import RunEntry
 from strategy_app.widgets.segments import segment_titles
@@ -133,6 +133,7 @@ def _why_not(entry: RunEntry) -> str | None:
 def _pick_run(runs: list[RunEntry], name: str, default: int) -> OpenRun | None:
     entry = pick_run(runs, key=name.lower(), label=name, default=default, remember=False)
     if entry is None:
+        say_unknown(name.lower())
         return None
     try:
         return open_run(entry.path)

@@ -65,6 +65,7 @@ def run_page(
     if entry is None:
         with row:
             show_head(page)
+        say_unknown("run")
         return None
     st.session_state[LAST_RUN] = entry.name
     set_title(titles()[page], entry.title)
@@ -111,7 +112,7 @@ def pick_run(
     suits: Callable[[RunEntry], bool] = lambda _: True,
     shows_label: bool = True,
 ) -> RunEntry | None:
-    """A select box bound to the query parameter `key`; None if that names no run.
+    """A select box bound to the query parameter `key`; None if that names no run (`say_unknown`).
 
     A label that is not shown is still that of screen readers.
     """
@@ -143,11 +144,17 @@ def pick_run(
         label_visibility="visible" if shows_label else "collapsed",
     )
     if chosen is None:
-        st.warning(f"There is no run named {as_markdown(wanted, 80)} in the runs folder.")
         return None
     if st.query_params.get(key) != chosen:
         st.query_params[key] = chosen
     return by_name.get(chosen)
+
+
+def say_unknown(key: str) -> None:
+    """Say that the run of the query parameter `key` is not there."""
+    name = plain(st.query_params.get(key, ""), 80)
+    next_step = "It was renamed or deleted, or is in another folder. Choose another one above."
+    empty(f"There is no run named {name}.", next_step)
 
 
 def _write_address(key: str, widget: str) -> None:

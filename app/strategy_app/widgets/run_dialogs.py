@@ -38,7 +38,6 @@ def _ask_name(entry: RunEntry) -> None:
     st.query_params["run"] = renamed.name
     st.session_state[LAST_RUN] = renamed.name
     st.session_state.pop("pick_run", None)
-    st.session_state.pop("runs_clicked", None)
     st.rerun()
 
 

@@ -6,6 +6,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,7 @@ def _table(
     rows = [_row(entry, now_ns) for entry in runs]
     with st.container(key=f"narrow_runs_{name}"):
         st.html("".join(_link(entry, row) for entry, row in zip(runs, rows, strict=True)))
+    key = f"runs_table_{name}"
     event = st.container(key=f"wide_runs_{name}").dataframe(
         pd.DataFrame(rows, columns=list(COLUMNS)).assign(
             run=_short([row["run"] for row in rows], columns)
@@ -166,12 +168,19 @@ def _table(
         column_order=columns,
         hide_index=True,
         placeholder="–",
-        on_select="rerun",
+        on_select=partial(_choose, key, runs),
         selection_mode="multi-row",
-        key=f"runs_table_{name}",
+        key=key,
         height=height_px(len(runs), 10),
     )
     return [runs[row] for row in event.selection.rows if row < len(runs)] if event else []
+
+
+def _choose(table: str, runs: Sequence[RunEntry]) -> None:
+    """A click on a row chooses its run, until the select box chooses another one."""
+    match st.session_state[table].selection.rows:
+        case [row] if row < len(runs):
+            st.query_params["run"] = runs[row].name
 
 
 def _short(names: Sequence[str], columns: Sequence[str]) -> list[str]:

@@ -20,6 +20,8 @@ MOST_ROWS, MOST_SEARCHED = 10, 5_000
 LONGEST = 200
 """Characters of a cell."""
 GIGA = 1e9
+PAGE_PX = 1165
+"""Width that a window of 1280 px has for columns, beside the boxes that choose rows."""
 WIDEST_PX, _LETTER_PX, _PADDING_PX = 380, 7, 16
 _WIDTHS: dict[Unit, int] = {
     "text": 78, "name": 130, "names": 420, "figure": 130, "count": 52, "number": 65, "s": 72,
@@ -43,8 +45,9 @@ def show_table(table: Table, *, chooses: bool = False) -> int | None:
 def _show_grid(table: Table, *, chooses: bool) -> int | None:
     rows = list(_searched(table)) if table.is_searched else list(enumerate(table.rows))
     drawn = rows[:MOST_SEARCHED]
+    widest_px = _widest_name_px(table.columns)
     columns = {
-        column.key: _column(column, index, [row[index] for _, row in drawn])
+        column.key: _column(column, index, [row[index] for _, row in drawn], widest_px)
         for index, column in enumerate(table.columns)
     }
     key, chosen = f"table_{table.key}", None
@@ -91,14 +94,21 @@ def _searched(table: Table) -> list[tuple[int, tuple[Value, ...]]]:
     ]
 
 
-def _column(column: Column, index: int, values: Sequence[Value]) -> grid.Column:
+def _widest_name_px(columns: Sequence[Column]) -> int:
+    """Width of a column of names beside which all others are in sight."""
+    others = [_WIDTHS[column.unit] for column in columns if column.unit != "name"]
+    left = (PAGE_PX - sum(others)) // max(len(columns) - len(others), 1)
+    return min(max(left, _WIDTHS["name"]), WIDEST_PX)
+
+
+def _column(column: Column, index: int, values: Sequence[Value], widest_px: int) -> grid.Column:
     title, options = (
         column.title,
         {"width": _WIDTHS[column.unit], "help": column.hint or None},
     )
     if column.unit == "name":  # two of them may differ at their ends
         longest = max((len(str(value)) for value in values), default=0)
-        options["width"] = min(max(_WIDTHS["name"], _PADDING_PX + _LETTER_PX * longest), WIDEST_PX)
+        options["width"] = min(max(_WIDTHS["name"], _PADDING_PX + _LETTER_PX * longest), widest_px)
     if is_text(column.unit) or column.unit == "figure":
         return grid.text(title, lambda item: _cell(item[1][index]), **options)
     known = [abs(value) for value in values if isinstance(value, int | float)]

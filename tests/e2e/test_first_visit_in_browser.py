@@ -20,8 +20,11 @@ from tests.plugins.leaves import asked
 from tests.profiles.served_run import write_served_run
 
 pytestmark = pytest.mark.browser
-LATE = re.compile(r"/(DataFrame|ButtonGroup|TextInput|Multiselect|Selectbox)\.")
+_TABLES_AND_FIELDS = "DataFrame|ButtonGroup|TextInput|Multiselect|Selectbox"
+LATE = re.compile(rf"/({_TABLES_AND_FIELDS})\.")
 """Modules that draw tables and fields: a slow network delivers them after the rest."""
+PARTS = re.compile(rf"/(Html|Button|PageLink|NumberInput|{_TABLES_AND_FIELDS})\.")
+"""These, and modules that draw other parts."""
 MODULE = re.compile(r"static/js/([\w.-]+\.js)")
 QUERIES = {
     "/": {},
@@ -183,6 +186,26 @@ def test_tables_and_fields_have_their_places_before_the_browser_can_draw_them(
     wait_until_drawn(page)
     assert last.text_content() == heading
     assert tops_of([last, *grids.all()]) == pytest.approx(before, abs=3)  # lines are rounded
+
+
+@pytest.mark.long(keep=3)
+@pytest.mark.parametrize("path", needed())
+def test_nothing_moves_on_a_phone_whichever_script_comes_last(
+    path: str, open_page: Callable[..., Page], seen: Server
+) -> None:
+    """What draws a part comes late, and that of the parts further up comes last."""
+    page = open_page("about:blank", viewport={"width": 390, "height": 844})
+    held: list[Route] = []
+    page.route(PARTS, lambda route: held.append(route))  # noqa: PLW0108
+    watch_layout(page)
+    page.goto(seen.address(path.lstrip("/"), **QUERIES.get(path, SEEN)), wait_until="commit")
+    page.locator("[data-test-script-state=notRunning]").wait_for()
+    page.route(PARTS, lambda route: route.continue_())  # those that it asks for from now on
+    for module in reversed(held):
+        module.continue_()
+        page.wait_for_timeout(400)  # within 300 ms React would draw the parts together
+    wait_until_drawn(page)
+    assert layout_shift(page) < GOOD
 
 
 def tops_of(places: list[Locator]) -> list[float]:

@@ -375,7 +375,7 @@ def test_on_a_phone_the_line_is_on_the_first_screen_of_why(visit: Visit, server:
     line = page.locator(".lab-code .lit .share").first
     expect(line).to_be_in_viewport(ratio=1)
     remedy = page.get_by_text(re.compile("^Try: ")).first
-    expect(remedy).to_be_in_viewport()
+    expect(remedy).to_be_in_viewport(ratio=1)
     numbers = page.get_by_text("Loop time per step").first
     tops = [each.bounding_box() for each in (line, remedy, numbers)]
     assert [box["y"] for box in tops if box] == sorted(box["y"] for box in tops if box)

@@ -44,10 +44,12 @@ def configure_page() -> None:
     lab = state.lab()
     inventory = lab.inventory()
     field_errors = FieldErrors()
-    head, action = st.columns([2, 1], vertical_alignment="top")
+    # Filled last: `first_style` keeps its place.
+    with st.container(key="form_head"):
+        head, action = st.columns([2, 1], vertical_alignment="top")
     with head:
         show_head("lab")
-    note = head.container(key="form_note")
+    note = head.container()
     field_errors.below("")
     devices = inventory or state.HOST_ONLY
     strategy = choose_strategy(devices)

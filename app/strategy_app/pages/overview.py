@@ -67,28 +67,30 @@ def _show(opened: OpenRun, segment: SegmentOpened, facts: Facts) -> None:
     memory = opened.ask(memory_over_run)
     peak = tile_of(memory.numbers[0])
     show_measured_gain(opened)
-    first = st.container(key="why_first")
-    if not has_failed:
-        with first.container():
-            show_first_numbers(facts, peak)
-    # Why, and at which lines: at 1280x720 both are in sight. On a phone the findings come first.
+    # Where each stands is in `first_style`: the order here is that of a phone.
     *where, account = answer_of(opened, loop, segment.segment).parts or (None,)
     bars, *late = answer_of(opened, breakdown, segment.segment).parts
-    has_code = any(isinstance(part, Code) for part in where)
-    left, right = first.container(key="overview_answer").columns(2)
-    with right:
+    lines = [part for part in where if isinstance(part, Code)]
+    answer = st.container(key="why_answer_failed" if has_failed else "why_answer")
+    with answer.container(key="why_lines"):
+        show_parts(lines)
+    with answer.container(key="why_findings"):
         places = show_findings(facts, headline, partial(_offer, opened))
+    if not has_failed:
+        with answer:
+            show_first_numbers(facts, peak)
+    left = answer.container(key="why_parts")
     with left:
-        show_parts(where)
+        show_parts([part for part in where if not isinstance(part, Code)])
     if has_failed:
         show_status(opened.profile, is_headline=True)
         show_first_numbers(facts, peak)
     show_other_numbers(facts)
     below, right = st.columns(2)
-    with below if has_code else left:
+    with below if lines else left:
         show_parts((bars,))
     chart, *tables = memory.parts
-    with right if has_code else below:
+    with right if lines else below:
         if tables:
             show_warnings(memory.warnings)
             show_over_steps(opened, chart)

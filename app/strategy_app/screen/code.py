@@ -32,6 +32,8 @@ STYLE = """<style>
 @media (max-width:48rem) {
   .lab-code .row {grid-template-columns:4.6rem 2.6rem 2rem minmax(0,1fr)}
   .lab-code .row:not(.most) .text {white-space:pre; overflow:hidden; text-overflow:ellipsis}
+  .lab-code :is(.near:not(.most + *, :has(+ .most)), .gap, .little,
+    .part:not(:has(.lit))) {display:none}
 }
 .lab-shares {display:flex; height:1.9rem; border-radius:.3rem; overflow:hidden; gap:1px;
   margin:.1rem 0 .3rem}
@@ -46,6 +48,8 @@ _KINDS = {"-": "gone", "+": "new"}
 """Class of a line of a diff by its first character."""
 LABELLED = 0.2
 """Least share of a part that has its name on the bar."""
+_LITTLE = 0.25
+"""Part of the largest share up to which a phone leaves a line out."""
 _HEAT = "220,110,0"
 _COOLEST, _HOTTEST = 0.08, 0.48
 """Opacity of the ground of a line."""
@@ -54,13 +58,14 @@ _COOLEST, _HOTTEST = 0.08, 0.48
 def show_code(code: Code) -> None:
     """Draw the lines of each file; the more time a line takes, the warmer its ground.
 
-    Lines that are too long go on below, on a phone only the one that takes most: what to
-    do is to be in sight, too.
+    Lines that are too long go on below. What to do is to be in sight, too: of a phone only the
+    one that takes most goes on, and lines with little time or far from that one are left out.
 
     The time of a line that calls steps is a link to the spans of one of them.
     """
     files = "".join(
-        f'<div class="file">{as_html(name)}</div>{"".join(_rows(lines, code.most))}'
+        f'<div class="part"><div class="file">{as_html(name)}</div>'
+        f"{''.join(_rows(lines, code.most))}</div>"
         for name, lines in code.files
     )
     region = f'tabindex="0" role="region" aria-label="{as_html(code.title)}"'
@@ -83,7 +88,9 @@ def _row(each: CodeLine, margin: int, most: float) -> str:
     kind, ground, time, share = "near", "", "", ""
     if each.share is not None:
         opacity = _COOLEST + (_HOTTEST - _COOLEST) * each.share / most
-        kind = "lit most" if each.share == most else "lit"
+        kind = (
+            "lit most" if each.share == most else "lit" if each.share > _LITTLE * most else "little"
+        )
         ground = f' style="background:rgba({_HEAT},{opacity:.2f})"'
         time, share = units.milliseconds(each.ms_per_step), units.share(each.share)
     if each.step is not None and (run := st.query_params.get("run")):

@@ -8,7 +8,8 @@ opens the next run's before the form has gone: not shown there.
 Each page has the full window width from the start, not only after its script sets it.
 Headings have their padding, less than Streamlit's: answers are in sight at 1280x720.
 Fields above what is read, pickers of a run and key numbers have their height before the browser has
-loaded them. What a new run says below its title has room for two lines.
+loaded them, and so has what a form says above its fields. On a phone, where most of a page is below
+such parts, the rest comes from top to bottom: nothing is drawn below a part without its height.
 Apply, the button of a running run's knobs, stays at the window's lower edge if they reach below it.
 A table has its height before the browser has loaded what draws it, and what is for narrow or wide
 windows alone is hidden in the others from the start.
@@ -29,12 +30,11 @@ _SIDEBAR = "[data-testid=stSidebar]"
 _BESIDE_FORM = ":has(~ * .st-key-run_button)"
 _OPEN = f"{_SIDEBAR}[data-collapsed=false]:not({_BESIDE_FORM})"
 _ROW_PX = 35
-_ANSWER = (
-    ".st-key-overview_answer > [data-testid=stLayoutWrapper] > [data-testid=stHorizontalBlock]"
+_LATE = (
+    "[data-testid=stSkeleton]"
+    ':not(.st-key-run_picker *, .st-key-page_row *, [class*="st-key-wide_"] *)'
 )
-"""The columns of the page Why. On a phone the lines of the program come first, then the findings,
-the rest of the evidence, and the numbers that are above all of it."""
-_EVIDENCE = f"{_ANSWER} > :first-child > * > *"
+"""What Streamlit draws for a part whose script is not loaded: it has another height."""
 
 
 _BARS = (
@@ -64,12 +64,12 @@ _RESERVED = "\n".join(
 )
 """By the key of a table's place, which names its rows (`widgets.table`)."""
 FIRST_STYLE = f"""
-[data-testid=stMainBlockContainer] {{max-width:none !important; padding-top:4.5rem}}
+.stMain [data-testid=stMainBlockContainer] {{max-width:none !important; padding-top:4.5rem}}
 [data-testid=stHeader]::before {{content:"Strategy Lab"; flex:none; white-space:nowrap;
   background:{_MARK}, #10151C; color:#FFFFFF; font-size:.9rem; font-weight:600; line-height:28px;
   padding:0 .6rem 0 36px; margin:0 .25rem 0 1rem; border-radius:.35rem}}
-[data-testid=stHeading] h1 {{padding:0 0 0.25rem}}
-[data-testid=stHeading] h2 {{padding:0.5rem 0 0.25rem}}
+[data-testid=stHeading] h1 {{padding:0 0 0.25rem !important}}
+[data-testid=stHeading] h2 {{padding:0.5rem 0 0.25rem !important}}
 .st-key-runs_filter, [class*="st-key-search_"], .st-key-ops_search {{min-height:4.25rem}}
 [class*="st-key-source_of_"] {{min-height:3.75rem}}
 /* The row of links says where one is; the title is for screen readers and the outline. */
@@ -83,38 +83,55 @@ FIRST_STYLE = f"""
 .st-key-run_picker {{min-height:2.5rem}}
 .st-key-pick_a, .st-key-pick_b {{min-height:4.25rem}}
 @media not (max-width:{NARROW}) {{ .st-key-run_actions {{min-height:2.5rem}} }}
-.st-key-form_note {{min-height:2.8rem}}
+.st-key-form_head {{min-height:5.1rem}}
+.st-key-sweep_head {{min-height:8.6rem}}
 .st-key-measured_gain a p {{text-decoration:underline}}
 .st-key-cause_so_far {{min-height:10.5rem}}
 /* As Streamlit places a link whose script is loaded; before that, its place is taller. */
 .st-key-page_row [data-testid=stElementContainer] {{height:2rem !important;
   margin:-6px 0 !important}}
+[class*="st-key-why_answer"] {{display:grid !important; gap:0 1rem !important;
+  grid-template:"numbers numbers" auto "lines findings" auto "parts findings" 1fr
+    / minmax(0,1fr) minmax(0,1fr)}}
+.st-key-why_answer {{grid-template-rows:minmax(4.4rem,auto) auto 1fr}}
+[class*="st-key-why_answer"] > * {{display:contents !important}}
+[class*="st-key-why_answer"] > * > * {{margin-bottom:var(--why-gap, 1rem)}}
+.st-key-why_lines {{grid-area:lines}}
+.st-key-why_findings {{grid-area:findings}}
+.st-key-why_parts {{grid-area:parts}}
+.st-key-first_numbers {{grid-area:numbers}}
 {_RESERVED}
 @media (max-width:{NARROW}) {{
   [data-testid=stExpandSidebarButton]::after {{content:"Menu"; font-size:.9rem}}
   button kbd {{display:none !important}}
-  [data-testid=stHeading] h2 {{font-size:1.1rem !important; padding:0}}
+  .stMain [data-testid=stMainBlockContainer] {{padding-top:4.1rem}}
+  [data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock] {{gap:.75rem}}
+  [data-testid=stHeading] h2 {{font-size:1.1rem !important; padding:0 0 .75rem !important}}
   .st-key-page_modes {{margin-left:0; padding-left:0; border-left:none}}
   /* A line of its own from the beginning: links are narrower before their script is loaded. */
   .st-key-page_row > [data-testid=stLayoutWrapper]:has(> .st-key-page_modes) {{flex-basis:100%}}
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}
-  {_ANSWER} {{flex-direction:column; align-items:stretch}}
-  {_ANSWER}, {_ANSWER} [data-testid=stVerticalBlock] {{gap:.5rem !important}}
-  {_ANSWER} > *, {_ANSWER} > * > * {{display:contents}}
-  {_EVIDENCE} {{order:1}}
-  {_EVIDENCE}:has(.lab-code) {{order:-1}}
+  /* Nothing moves: what is below a part that has no height yet comes after it. */
+  :is([data-testid=stVerticalBlock], [data-testid=stHorizontalBlock]) > :has({_LATE}) ~ *
+    {{visibility:hidden}}
+  [data-testid=stMarkdown] > div, [data-testid=stWidgetLabel] {{visibility:inherit !important}}
+  [class*="st-key-why_answer"]
+    {{grid-template:"lines" "findings" "numbers" "parts" / minmax(0,1fr); --why-gap:.5rem}}
+  [class*="st-key-why_answer"] [data-testid=stVerticalBlock] {{gap:.5rem !important}}
+  [class*="st-key-finding_"] {{padding:.5rem .75rem !important}}
+  [class*="st-key-finding_"] :is([data-testid=stHorizontalBlock], [data-testid=stColumn]:first-child
+    > [data-testid=stVerticalBlock]) {{gap:.25rem !important}}
+  [class*="st-key-finding_"] p {{font-size:.9rem !important; line-height:1.45}}
   .st-key-cause_so_far {{min-height:18rem}}
   .st-key-run_head [data-testid=stColumn] {{min-width:7rem !important; flex:1 1 7rem !important}}
   .st-key-run_head [data-testid=stColumn]:first-child {{flex:1 1 auto !important;
     min-width:0 !important; max-width:100% !important; width:auto !important}}
-  .st-key-why_first {{flex-direction:column-reverse !important}}
-  /* The numbers below it begin where they stay: out of sight. */
-  .st-key-overview_answer {{min-height:75dvh}}
   .st-key-page_row {{row-gap:0.75rem !important}}
   /* One line for what leads to other doors, one for links, one for buttons: the list stays. */
   .st-key-more_runs {{flex-basis:100%}}
   .st-key-run_actions {{min-height:5.25rem}}
+  .st-key-form_head {{min-height:13.5rem}} .st-key-sweep_head {{min-height:10.2rem}}
   .st-key-run_actions [data-testid=stHorizontalBlock] {{gap:0.3rem}}
   .st-key-run_actions button {{padding-inline:0.5rem}}
   /* On a phone A and B are below each other, and the button that swaps them is beside both. */
@@ -129,6 +146,7 @@ FIRST_STYLE = f"""
     {{display:none !important}}
 }}
 @media (min-width: 769px) {{
+  .stMain [data-testid=stMainBlockContainer] {{padding-inline:2.5rem}}
   [data-testid=stSidebar] {{position:absolute !important; top:{_HEADER} !important;
     height:calc(100% - {_HEADER}) !important; z-index:1000}}
   [data-testid=stSidebarHeader] {{position:absolute; right:0.75rem; z-index:1}}

@@ -30,8 +30,11 @@ STYLE = """<style>
 .lab-headline .ran {display:block; font-size:1rem; opacity:.85; margin-bottom:.15rem}
 .lab-headline code, .lab-said code {font-family:"Source Code Pro",monospace; font-size:.8em}
 .lab-said {font-size:.9rem}
-@media (max-width:48rem) {.lab-headline {font-size:1.2rem} .lab-headline.long {font-size:1.05rem}
-  .lab-headline .ran {font-size:.9rem}}
+/* On a phone cause, line and remedy are on the first screen; tiles below have what is cut here. */
+@media (max-width:48rem) {.lab-headline {font-size:1.2rem; line-height:1.3}
+  .lab-headline.long {font-size:1rem}
+  .lab-headline .ran {font-size:.85rem; white-space:nowrap; overflow:hidden;
+    text-overflow:ellipsis}}
 </style>"""
 
 
@@ -107,7 +110,7 @@ def _show_one(
 ) -> DeltaGenerator:
     is_first = finding.sentence in headline
     unknown = "Failure" if is_first and has_failed else "Cost unknown"
-    with st.container(border=True):
+    with st.container(border=True, key=f"finding_{index}"):
         left, right = st.columns([1, 4])
         with left:
             if finding.cost is None:

@@ -31,7 +31,7 @@ SHOWN = ("Demonstrations", "The first step of a run")
 ALT = "The program, its contexts and values, step by step"
 # The stepper has what the header and one row of controls leave of the window.
 LAYOUT = """<style>
-[data-testid=stMainBlockContainer] {padding: 3.8rem 1.5rem 0}
+.stMain [data-testid=stMainBlockContainer] {padding: 3.8rem 1.5rem 0}
 [data-testid=stMainBlockContainer] iframe {height: calc(100dvh - 8rem); min-height: 34rem}
 [class*='st-key-context_source'] textarea {font-family: monospace}
 </style>"""

@@ -75,8 +75,10 @@ def _configure(known: list[str]) -> None:
         "Runs every combination for a few seconds, stops slow ones early, and repeats the leaders "
         "until their intervals separate."
     )
-    buttons = st.container(horizontal=True, vertical_alignment="center")
-    plan = st.container()
+    with st.container(key="sweep_head"):  # filled last: `first_style` keeps its place
+        (head,) = st.columns(1)
+    buttons = head.container(horizontal=True, vertical_alignment="center")
+    plan = head.container()
     field_errors.below("")
     request = pick_axes(inventory, field_errors)
     sweep = _planned(request, inventory, field_errors)

@@ -1,6 +1,6 @@
 """Starts the processes of a run: all of them on one host, or one host's part of a run on several.
 
-`RunControl` is handed a `Deployment`: `SingleHost`, or `multi_host_run.MultiHost`.
+`RunControl` is handed a `Deployment`, or its subclass `multi_host_run.MultiHost`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from strategy_core.cluster import tasks
 from strategy_core.cluster.network.isolation import lay_network
@@ -51,61 +51,36 @@ class GroupStart:
 
 def start_process(start: ProcessStart, workers: WorkerPool, inbox: Inbox) -> WorkerMonitor:
     """Start one process; what it says arrives in `inbox`. Raises LabError or OSError."""
-    process, from_spare = workers.take(start.network)
+    process, from_spare = workers.take(start.namespaces)
     worker = WorkerMonitor(process, start.folder, from_spare, time.monotonic(), start)
     process.listen(lambda message: inbox.put((worker, message)))
     process.send(start.command)
     return worker
 
 
-class Deployment(Protocol):
-    """Called by the thread of the run alone."""
+class Deployment:
+    """All processes of a run on this host; `MultiHost` has one of them, with others elsewhere.
 
-    first_number: int
-    """Number of the first command that this launcher sends."""
-    can_restart: bool
-    """Whether this launcher can restart the run after a loss without other launchers."""
-
-    def launch_log(self, run: Path) -> LaunchLog:
-        """The event file that this launcher writes."""
-
-    def start_group(
-        self, start: GroupStart, workers: WorkerPool, inbox: Inbox, numbers: Iterator[int]
-    ) -> ProcessGroup:
-        """Start the processes that this host has; raises LabError or OSError."""
-
-    def take_message(self, group: ProcessGroup, message: Mapping[str, Any]) -> bool:
-        """Act on a message of the current group; returns whether the run acts on it, too."""
-
-    def stop(self, group: ProcessGroup) -> bool:
-        """Stop in this deployment's own way; False if the group is sent Stop."""
-
-    def check(self, group: ProcessGroup, log: LaunchLog, now: float) -> list[protocol.Command]:
-        """Watch the group's peers on other hosts; returns commands that were left for the run."""
-
-    def close(self) -> None:
-        """The run is over, or could not start."""
-
-
-class SingleHost:
-    """All processes of the run are on this host.
-
-    `held` is closed with the run: what it holds of its folder.
+    Called by the thread of the run alone. `held` is closed with the run: what it holds of its
+    folder.
     """
 
     first_number = 1
+    """Number of the first command that this launcher sends."""
     can_restart = True
+    """Whether this launcher can restart the run after a loss without other launchers."""
 
     def __init__(self, held: contextlib.ExitStack | None = None) -> None:
         self._held = held or contextlib.ExitStack()
 
     def launch_log(self, run: Path) -> LaunchLog:
+        """The event file that this launcher writes."""
         return LaunchLog(run)
 
     def start_group(
         self, start: GroupStart, workers: WorkerPool, inbox: Inbox, numbers: Iterator[int]
     ) -> ProcessGroup:
-        """Start every process that the spec takes; no process is left if one cannot be started."""
+        """Start the processes that this host has, all or none; raises LabError or OSError."""
         roles = tasks.roles(start.spec)
         if not roles:
             only = ProcessStart(start.command(next(numbers)))
@@ -115,7 +90,7 @@ class SingleHost:
         described = cluster.to_json()
         group = ProcessGroup([], cluster, network=network)
         try:
-            for process, namespaces in enumerate(network.namespace_handles):
+            for process, namespaces in enumerate(network.namespaces):
                 command = start.command(next(numbers), process, cluster=described)
                 group.workers.append(
                     start_process(ProcessStart(command, namespaces), workers, inbox)
@@ -128,13 +103,17 @@ class SingleHost:
         return group
 
     def take_message(self, _group: ProcessGroup, _message: Mapping[str, Any]) -> bool:
+        """Act on a message of the current group; returns whether the run acts on it, too."""
         return True
 
     def stop(self, _group: ProcessGroup) -> bool:
+        """Stop in this deployment's own way; False if the group is sent Stop."""
         return False
 
     def check(self, _group: ProcessGroup, _log: LaunchLog, _now: float) -> list[protocol.Command]:
+        """Watch the group's peers on other hosts; returns commands that were left for the run."""
         return []
 
     def close(self) -> None:
+        """The run is over, or could not start."""
         self._held.close()

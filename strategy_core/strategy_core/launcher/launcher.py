@@ -24,7 +24,7 @@ from strategy_core.cluster.discovery.peer_probe import check_own_port, wait_for_
 from strategy_core.cluster.local_rank import local_rank_of
 from strategy_core.launcher import runs_lock
 from strategy_core.launcher.claim import claim, claim_part
-from strategy_core.launcher.deployment import SingleHost
+from strategy_core.launcher.deployment import Deployment
 from strategy_core.launcher.multi_host_run import MultiHost, Part, check_multi_host
 from strategy_core.launcher.run_handle import STOP_GRACE_S, RunHandle
 from strategy_core.launcher.worker_pool import SpareState, WorkerPool
@@ -109,7 +109,7 @@ class Launcher:
                 claim(folder, checked)
                 self._turn = taken.pop_all()
             with _removed_on_error(folder):
-                deployment = SingleHost(self._turn)
+                deployment = Deployment(self._turn)
                 handle = RunHandle(
                     checked, folder, self._workers, deployment, self._stop_grace_s, checkpoint
                 )

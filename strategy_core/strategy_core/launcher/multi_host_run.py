@@ -25,7 +25,7 @@ from strategy_core.cluster.discovery.peer_probe import (
 )
 from strategy_core.cluster.discovery.task_address import OwnTask, split_address
 from strategy_core.cluster.network.isolation import Network
-from strategy_core.launcher.deployment import GroupStart, start_process
+from strategy_core.launcher.deployment import Deployment, GroupStart, start_process
 from strategy_core.launcher.inbox import Inbox
 from strategy_core.launcher.launch_log import LaunchLog
 from strategy_core.launcher.process_group import ProcessGroup
@@ -58,7 +58,7 @@ class Part:
     """Called with a sentence about the peers that the process waits for."""
 
 
-class MultiHost:
+class MultiHost(Deployment):
     """The deployment of one process of a cluster."""
 
     first_number = OWN_NUMBERS_FROM
@@ -66,6 +66,7 @@ class MultiHost:
     """The processes of the other hosts would have to restart, too."""
 
     def __init__(self, part: Part, spec: RunSpec, folder: Path) -> None:
+        super().__init__()
         own_task, now = part.own_task, time.monotonic()
         self._part = part
         self._spec = spec
@@ -94,7 +95,7 @@ class MultiHost:
             has_own_launcher=True,
         )
         addresses = [task.address for task in own_task.cluster.tasks]
-        network = Network(addresses, [None], notes=[_exposure(own_task)])
+        network = Network(addresses, [()], notes=[_exposure(own_task)])
         worker = start_process(ProcessStart(command), workers, inbox)
         return ProcessGroup([worker], own_task.cluster, network, has_remote_peers=True)
 

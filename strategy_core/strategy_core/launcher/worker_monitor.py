@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from strategy_core.processes.exit_reason import (
     exit_reason,
     stderr_summary,
 )
-from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_core.processes.oom import MemoryReading, oom_evidence, read_memory
 from strategy_core.processes.timeouts import BUILDING_FACTOR, CLOSING_S
 from strategy_core.processes.worker_process import WorkerProcess
@@ -79,8 +78,8 @@ class ProcessStart:
     """Enough to start the process, and to start another one in its place."""
 
     command: protocol.Run
-    network: NamespaceHandle | None = None
-    """The namespaces that it enters; None for those of its launcher."""
+    namespaces: Sequence[int] = ()
+    """Open descriptors of those that it enters; none for those of its launcher."""
 
     @property
     def folder(self) -> WorkerFolder:

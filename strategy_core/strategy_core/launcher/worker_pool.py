@@ -15,7 +15,6 @@ from typing import Literal
 
 from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_core.planning.inventory import Inventory
-from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_core.processes.spawner import Spawner
 from strategy_core.processes.worker_process import WorkerProcess
 from strategy_profiles.errors import LabError
@@ -68,7 +67,7 @@ class WorkerPool:
         spare, left_s = self._spare, max(0.0, deadline - time.monotonic())
         return spare is not None and spare.said_ready.wait(left_s) and spare.ready is not None
 
-    def take(self, network: NamespaceHandle | None = None) -> tuple[WorkerProcess, bool]:
+    def take(self, namespaces: Sequence[int] = ()) -> tuple[WorkerProcess, bool]:
         """A worker process, and whether it is the spare one (ready or importing TensorFlow).
 
         A process in a network of its own is always a new one: it has to enter its namespaces
@@ -79,8 +78,8 @@ class WorkerPool:
             if self._is_closed:
                 raise LabError("This launcher is closed and starts no more workers")
             self.inventory()
-            if network is not None:
-                return self._spawner.spawn(network), False
+            if namespaces:
+                return self._spawner.spawn(namespaces), False
             spare, self._spare = self._spare, None
         if spare is not None and spare.poll() is None:
             return spare, True

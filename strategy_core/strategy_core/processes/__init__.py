@@ -16,6 +16,5 @@ exit_reason       why a worker ended
 oom               out-of-memory counters of the kernel
 stack_probe       the stack of a process that does not answer otherwise
 timeouts          limits for a process that is busy
-namespace_handle  descriptors of the network namespaces that a worker enters
 import_path       what child processes import
 """

@@ -14,7 +14,6 @@ from typing import BinaryIO
 from strategy_core.processes import descendants, reaper
 from strategy_core.processes.fork_client import ForkClient
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_core.processes.orphan_cleanup import OrphanCleanup
 from strategy_core.processes.worker_process import WorkerProcess
 
@@ -45,9 +44,9 @@ class Spawner:
         self._cleanup: OrphanCleanup | None = None
         self._num_spawned = 0
 
-    def spawn(self, network: NamespaceHandle | None = None) -> WorkerProcess:
-        """A new process; it enters the namespaces of `network` if that is given."""
-        return self._thread.submit(self._spawn, network).result()
+    def spawn(self, namespaces: Sequence[int] = ()) -> WorkerProcess:
+        """A new process, which enters the namespaces with these open descriptors."""
+        return self._thread.submit(self._spawn, namespaces).result()
 
     def prepare_forks(self, on_end_of_import: Callable[[], None] = lambda: None) -> bool:
         """Start a process from which later workers are forked, without an import of their own.
@@ -75,19 +74,18 @@ class Spawner:
         if self._cleanup is not None:
             self._cleanup.close()
 
-    def _spawn(self, network: NamespaceHandle | None) -> WorkerProcess:
+    def _spawn(self, namespaces: Sequence[int]) -> WorkerProcess:
         self._cleanup = self._cleanup or OrphanCleanup(self._mark)
         self._num_spawned += 1
         mark = f"{self._mark}-{self._num_spawned}_"
-        worker = self._forked(network, mark) or self._executed(network, mark)
+        worker = self._forked(namespaces, mark) or self._executed(namespaces, mark)
         if self._forks is not None:
             worker.start_note = self._forks.take_note()
         self._end_silent_forks()
         return worker
 
-    def _executed(self, network: NamespaceHandle | None, mark: str) -> WorkerProcess:
-        command = [*self._command, *(network.arguments if network else [])]
-        namespaces = network.namespaces if network else ()
+    def _executed(self, namespaces: Sequence[int], mark: str) -> WorkerProcess:
+        command = [*self._command, *enter_arguments(namespaces)]
         if sys.platform == "linux":
             return _start_with_reaper(command, namespaces, mark)
         environment = worker_environment(os.environ) | {descendants.VARIABLE: mark}
@@ -95,14 +93,13 @@ class Spawner:
         popen, stderr = _start(command, namespaces, environment)
         return WorkerProcess(popen, stderr, mark)
 
-    def _forked(self, network: NamespaceHandle | None, mark: str) -> WorkerProcess | None:
+    def _forked(self, namespaces: Sequence[int], mark: str) -> WorkerProcess | None:
         """A worker forked from the fork server; None if it must be executed."""
         forks, environment = self._forks, worker_environment(os.environ)
         # Some variables count only while TensorFlow is imported.
         if forks is None or not forks.is_ready() or forks.own_environment != environment:
             return None
         arguments = self._command[len(WORKER_COMMAND) :]  # those after the module
-        namespaces = network.namespaces if network else ()
         try:
             marked = environment | {descendants.VARIABLE: mark}
             child, stderr, pid = forks.fork(arguments, namespaces, marked)
@@ -129,6 +126,11 @@ class Spawner:
         for forks in ended:
             self._silent_forks.remove(forks)
             forks.close()
+
+
+def enter_arguments(namespaces: Sequence[int]) -> list[str]:
+    """Command-line arguments of a worker that inherits these descriptors and enters them."""
+    return ["--enter", ",".join(map(str, namespaces))] if namespaces else []
 
 
 def _module_of(command: Sequence[str]) -> str | None:

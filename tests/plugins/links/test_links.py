@@ -25,9 +25,9 @@ pytestmark = pytest.mark.run
 def send(network: Network, num_bytes: int) -> dict[str, Any]:
     """Process 0 sends process 1 so many bytes; what it measured."""
     host, _, port = network.addresses[1].rpartition(":")
-    with program(network.namespace_handles[1], "serve", host, port) as server:
+    with program(network.namespaces[1], "serve", host, port) as server:
         assert answer_of(server) == {"ready": host}
-        with program(network.namespace_handles[0], "call", host, port, num_bytes) as caller:
+        with program(network.namespaces[0], "call", host, port, num_bytes) as caller:
             sent: dict[str, Any] = answer_of(caller)
             return sent
 

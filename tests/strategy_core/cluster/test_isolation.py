@@ -11,7 +11,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import pytest
 
 from strategy_core.cluster.network import isolation
 from strategy_core.cluster.network.isolation import lay_network
-from strategy_core.processes.namespace_handle import NamespaceHandle
+from strategy_core.processes.spawner import enter_arguments
 from strategy_profiles.errors import LabError
 from strategy_profiles.spec.run_spec import NetworkOptions
 
@@ -33,22 +33,20 @@ def why_refused(options: NetworkOptions) -> str | None:
     """Why this system does not lay such a network, in its own words; None where it does."""
     try:
         with lay_network(options, 2) as network:
-            return None if network.namespace_handles[0] else network.notes[0].message
+            return None if network.namespaces[0] else network.notes[0].message
     except LabError as refusal:
         return str(refusal)
 
 
 @contextmanager
-def program(
-    namespace_handle: NamespaceHandle | None, *arguments: object
-) -> Iterator[subprocess.Popen[str]]:
+def program(namespaces: Sequence[int], *arguments: object) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "tests.strategy_core.cluster.link_program"),
-            *(namespace_handle.arguments if namespace_handle else []),
+            *enter_arguments(namespaces),
             *map(str, arguments),
         ],
-        pass_fds=namespace_handle.namespaces if namespace_handle else (),
+        pass_fds=namespaces,
         stdout=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[3],
@@ -69,16 +67,16 @@ def test_no_outside_process_reaches_a_contained_cluster() -> None:
     refused = why_refused(NetworkOptions())
     with lay_network(NetworkOptions(), 2) as network:
         if refused:
-            assert network.namespace_handles == [None, None]
+            assert network.namespaces == [(), ()]
             assert "open on every interface" in network.notes[0].message
             return
         assert network.notes == []
         host, _, port = network.addresses[1].rpartition(":")
-        with program(network.namespace_handles[1], "serve", host, port) as server:
+        with program(network.namespaces[1], "serve", host, port) as server:
             answer_of(server)
             with pytest.raises(OSError, match="refused"):
                 socket.create_connection((host, int(port)), timeout=5).close()
-            with program(network.namespace_handles[0], "call", host, port, 1_000_000) as caller:
+            with program(network.namespaces[0], "call", host, port, 1_000_000) as caller:
                 assert answer_of(caller)["counted"]["sent_bytes"] >= 1_000_000
 
 
@@ -89,8 +87,7 @@ def test_an_ordinary_user_gets_a_contained_cluster_or_the_reason() -> None:
         "from strategy_profiles.spec.run_spec import NetworkOptions\n"
         "from strategy_core.cluster.network.isolation import lay_network\n"
         "with lay_network(NetworkOptions(), 2) as network:\n"
-        "    handle = network.namespace_handles[0]\n"
-        "    print(len(handle.namespaces) if handle else 0)\n"
+        "    print(len(network.namespaces[0]))\n"
         "    print([note.message for note in network.notes])\n"
     )
     prefix = ORDINARY if os.geteuid() == 0 else ()
@@ -117,7 +114,7 @@ def test_a_network_that_is_refused_has_the_reason(monkeypatch: pytest.MonkeyPatc
         lay_network(NetworkOptions(rate_mbit=100), 2)
     assert "network.rate_mbit" in str(refusal.value)
     with lay_network(NetworkOptions(), 2) as network:
-        assert network.namespace_handles == [None, None]
+        assert network.namespaces == [(), ()]
         (note,) = network.notes
     assert note.level == "warning"
     assert "Operation not permitted" in note.message

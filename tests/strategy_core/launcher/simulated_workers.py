@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from strategy_core.cluster import tasks
-from strategy_core.launcher.deployment import GroupStart, SingleHost, start_process
+from strategy_core.launcher.deployment import Deployment, GroupStart, start_process
 from strategy_core.launcher.inbox import Inbox
 from strategy_core.launcher.process_group import ProcessGroup
 from strategy_core.launcher.worker_monitor import ProcessStart
 from strategy_core.launcher.worker_pool import WorkerPool
 from strategy_core.processes import protocol
-from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_profiles.run.layout import WorkerFolder, worker_folder
 from tests.event_records import usual
 
@@ -215,15 +214,15 @@ class SimulatedPool(WorkerPool):
     def __init__(self) -> None:
         self.workers: list[SimulatedWorker] = []
 
-    def take(self, network: NamespaceHandle | None = None) -> tuple[Any, bool]:
-        assert network is None
+    def take(self, namespaces: Sequence[int] = ()) -> tuple[Any, bool]:
+        assert not namespaces
         self.workers.append(SimulatedWorker())
         return self.workers[-1], len(self.workers) % 3 == 0
 
     def refill(self) -> None: ...
 
 
-class SimulatedHost(SingleHost):
+class SimulatedHost(Deployment):
     """A host whose clusters need no network: their processes are simulated."""
 
     def start_group(

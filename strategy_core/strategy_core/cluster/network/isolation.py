@@ -6,7 +6,7 @@ links are emulated, which a package does (entry points of the group `strategy_la
 process gets its own namespace and interface.
 
     with lay_network(spec, 3) as network:
-        spawner.spawn(network.namespace_handles[0])  # the worker enters before any import
+        spawner.spawn(network.namespaces[0])  # the worker enters before any import
 
 The namespaces have no names. They exist while this process holds their descriptors or a process is
 inside, so they disappear even if the launcher is killed.
@@ -29,7 +29,6 @@ from typing import Self
 from strategy_core.cluster.network.ports import reserved_ports
 from strategy_core.processes import protocol
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_profiles.errors import LabError
 from strategy_profiles.registered import registered
 from strategy_profiles.run.events import Note
@@ -47,8 +46,8 @@ class Network:
     ended."""
 
     addresses: list[str]
-    namespace_handles: list[NamespaceHandle | None]
-    """Each process's namespace; None if it runs in the launcher's network."""
+    namespaces: list[tuple[int, ...]]
+    """Open descriptors of those that each process enters; none: it is in the launcher's network."""
     profilers: list[str] = field(default_factory=list)
     """A second address for each process."""
     notes: list[Note] = field(default_factory=list)
@@ -123,7 +122,7 @@ def _open_network(num_processes: int, why: str) -> Network:
         )
         return Network(
             [f"{LOCAL_HOST}:{port}" for port in ports],
-            [None] * num_processes,
+            [()] * num_processes,
             [f"{LOCAL_HOST}:{port}" for port in second],
             [Note("warning", said, {"ports": ports})],
             ports=held.pop_all(),
@@ -141,10 +140,7 @@ def _own_network(options: NetworkOptions, num_processes: int) -> Network:
             ways = ways * num_processes
         addresses = [f"{host}:{port}" for host, port in places]
         profilers = [f"{host}:{port + num_processes}" for host, port in places]
-        namespace_handles: list[NamespaceHandle | None] = [
-            NamespaceHandle(way) for way in ways[:num_processes]
-        ]
-        return Network(addresses, namespace_handles, profilers, [], held.pop_all())
+        return Network(addresses, ways[:num_processes], profilers, [], held.pop_all())
 
 
 def _helper_of(options: NetworkOptions) -> str:

@@ -21,8 +21,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from strategy_contexts import limits
-from strategy_core.processes import descendants, scratch, subreaper
+from strategy_core.processes import descendants, reaper, scratch
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_profiles.guards import remove_folder
 
@@ -38,7 +40,8 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)  # the guard ends when its stdin does
     folder = Path(sys.argv[1])
     scratch.own(folder)
-    subreaper.adopt_orphans()
+    if sys.platform == "linux":
+        reaper.adopt_orphans()
     request = sys.stdin.buffer.readline()
     closed = threading.Event()
     threading.Thread(target=_wait_for_end, args=(closed,), daemon=True).start()
@@ -68,16 +71,19 @@ def _watch(request: dict[str, Any], folder: Path, closed: threading.Event) -> di
     limits.harden(program.pid, allowed)
     looks, disk_bytes, code, stopped = 0, 0, None, None
     while stopped is None and not closed.wait(_LOOK_EVERY_S):
-        code = subreaper.reap(program.pid)
-        if code is not None:
+        if (status := reaper.reap(program.pid)) is not None:
+            code = os.waitstatus_to_exitcode(status)
             break
         if looks % _WEIGH_EVERY == 0:
             disk_bytes = limits.folder_bytes(folder)
         looks += 1
         stopped = allowed.exceeded(_use(started, disk_bytes, allowed))
-    subreaper.end_descendants()
-    # without a subreaper an orphan leaves the process tree, but keeps its environment
-    if sys.platform != "linux":
+    if sys.platform == "linux":
+        reaper.end_descendants()
+    else:  # an orphan leaves the process tree, but keeps its environment
+        for process in _descendants():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
         descendants.end_descendants(request["mark"])
     if code == -signal.SIGXCPU:
         stopped = allowed.exceeded(limits.Use(cpu_s=allowed.cpu_s + 1))
@@ -85,7 +91,7 @@ def _watch(request: dict[str, Any], folder: Path, closed: threading.Event) -> di
 
 
 def _use(started: float, disk_bytes: int, allowed: limits.Limits) -> limits.Use:
-    processes = subreaper.descendants()
+    processes = _descendants()
     reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
     return limits.Use(
         wall_s=time.monotonic() - started,
@@ -94,6 +100,16 @@ def _use(started: float, disk_bytes: int, allowed: limits.Limits) -> limits.Use:
         num_processes=len(processes),
         disk_bytes=disk_bytes,
     )
+
+
+def _descendants() -> list[psutil.Process]:
+    """The living processes below this one, in any session."""
+    living = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                living.append(process)
+    return living
 
 
 def _start(request: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:

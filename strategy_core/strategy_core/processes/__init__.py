@@ -11,7 +11,6 @@ reaper            parent of a worker on Linux: ends all descendants of the worke
 descendants       finds the descendants of a worker by a mark in their environment
 marked_files      removes temporary files of a worker that was killed
 orphan_cleanup    ends the descendants of the workers of a launcher that was killed
-subreaper         ends all processes below this one
 exit_reason       why a worker ended
 oom               out-of-memory counters of the kernel
 stack_probe       the stack of a process that does not answer otherwise

@@ -36,7 +36,7 @@ from typing import Any, NoReturn
 
 import psutil
 
-from strategy_core.processes import parent_death, reaper, subreaper
+from strategy_core.processes import parent_death, reaper
 
 MOST_DESCRIPTORS = 16
 MOST_BYTES = 1 << 20
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         signal.signal(number, signal.SIG_IGN)
     module = importlib.import_module(args.module)
     module.prepare()
-    subreaper.adopt_orphans()
+    reaper.adopt_orphans()
     reapers: set[int] = set()
     signal.signal(signal.SIGCHLD, lambda *_: _reap(reapers))
     connection = socket.socket(fileno=args.socket)

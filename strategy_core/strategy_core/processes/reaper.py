@@ -96,14 +96,14 @@ def supervise(
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    adopt_orphans()
     _prctl(_PR_SET_PDEATHSIG, _LAUNCHER_ENDED)
     if os.getppid() != parent:
         os._exit(1)  # it ended before PR_SET_PDEATHSIG took effect
     worker = _start(status_fd, become_worker)
     _close_descriptors(keep_fd)
     status = _wait_for(worker, launcher or parent)
-    _end_descendants()
+    end_descendants()
     return status
 
 
@@ -150,7 +150,7 @@ def _wait_for(worker: int, launcher: int) -> int:
     killed_at = math.inf
     while True:
         # Signals of one kind that are pending merge into one: a single SIGCHLD may announce many
-        # children, so `_reap` reaps all that have ended, orphans included.
+        # children, so `reap` reaps all that have ended, orphans included.
         left_s = min(killed_at - time.monotonic(), _LOOK_EVERY_S)
         came = signal.sigtimedwait(_AWAITED, max(left_s, 0.0))
         number = came.si_signo if came else None
@@ -161,7 +161,7 @@ def _wait_for(worker: int, launcher: int) -> int:
         if time.monotonic() >= killed_at:
             os.kill(worker, signal.SIGKILL)
             killed_at = math.inf
-        status = _reap(worker)
+        status = reap(worker)
         if status is not None:
             return status
 
@@ -185,7 +185,7 @@ def _lives(pid: int) -> bool:
     return state not in _ENDED and not int(fields[6]) & _EXITING
 
 
-def _reap(worker: int = 0) -> int | None:
+def reap(worker: int = 0) -> int | None:
     """Reap every child that has ended; returns the worker's status if it is one of them."""
     ended = None
     with contextlib.suppress(ChildProcessError):
@@ -197,22 +197,38 @@ def _reap(worker: int = 0) -> int | None:
     return ended
 
 
-def _end_descendants() -> None:
-    """Kill all descendants. They are stopped first: one that forks in a loop would escape."""
+def end_descendants() -> None:
+    """Kill every process below this one.
+
+    The kernel ends a process group at once, those that are being forked included, so whole groups
+    come first. What has moved to other groups is stopped before it is killed: of a fork bomb that
+    is killed one by one, each makes room for another. Processes that fork and leave their group
+    faster than they are found are ended only if something bounds their number (RLIMIT_NPROC, a pids
+    cgroup).
+    """
     deadline = time.monotonic() + _SWEEP_S
     while time.monotonic() < deadline:
+        groups = set(filter(None, map(_group_of, descendants()))) - {os.getpgrp()}
+        _send(signal.SIGKILL, {-group for group in groups})
         stopped: set[int] = set()
-        while new := set(_descendants()) - stopped:
+        while (new := set(descendants()) - stopped) and time.monotonic() < deadline:
             _send(signal.SIGSTOP, new)
             stopped |= new
+        reap()
         if not stopped:
             return
         _send(signal.SIGKILL, stopped)  # SIGKILL ends a stopped process, too
-        _reap()
         time.sleep(0.002)
 
 
-def _descendants() -> Iterator[int]:
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
+
+
+def descendants() -> Iterator[int]:
     """Every process below this one that has not ended."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
@@ -252,6 +268,11 @@ def _end_like(status: int) -> NoReturn:
         os.kill(os.getpid(), number)
         os._exit(128 + number)
     os._exit(os.waitstatus_to_exitcode(status))
+
+
+def adopt_orphans() -> None:
+    """Have orphans of this process's descendants become its children."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _prctl(option: int, value: int) -> None:

@@ -71,7 +71,7 @@ class Decided(Detector):
 
     def _leave(self, step: Step, _raised: Any) -> None:
         assert step is self._open
-        step.calls = list(self._calls.calls)
+        step.calls = list(self._calls)
         self.steps.append(step)
         self._open = None
 

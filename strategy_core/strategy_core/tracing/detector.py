@@ -18,7 +18,6 @@ from typing import Any, Protocol
 
 from strategy_core.tracing.calls import Call, Fetched
 from strategy_core.tracing.rounds import Round, Turns
-from strategy_core.tracing.step_calls import StepCalls
 from strategy_core.tracing.units import Unit
 
 MOST_SWITCHES = 16
@@ -108,7 +107,7 @@ class Detector(ABC):
         """The open `Step`, if any."""
         self._called: list[Unit] = []
         """Functions called in the open step."""
-        self._calls = StepCalls(1)
+        self._calls: list[Call] = []
         """The calls of the open step that compute gradients."""
         self._is_updated = False
         """Whether the variables were updated in the open step."""
@@ -235,7 +234,7 @@ class Detector(ABC):
         self._num_workers, self._num_here = self.begin_segment(opening)
         self._has_begun = False
         self._num_without_batch = 0
-        self._calls = StepCalls(self._num_workers)
+        self._calls = []
         self._alone = {each: self._segment_of[each] for each in owners[1:]}
         self._segment = number
         self._segment_of.update(dict.fromkeys(owners, number))
@@ -261,7 +260,7 @@ class Detector(ABC):
         """A batch is about to be taken (None), or a function to be called: end the step if it is
         whole."""
         if self._round is not None:
-            if self._round.is_over(self._calls.units, unit):
+            if self._round.is_over(_units(self._calls), unit):
                 self.close_step()
             return
         if self.is_assigned and not self._is_updated and self._has_late_update is None:
@@ -281,7 +280,7 @@ class Detector(ABC):
             if self._owner() is not unit:
                 self._come_back_to(unit)
             step = self.step = self.begin_step()
-            self._called, self._calls.calls = [], []
+            self._called, self._calls = [], []
             self._num_steps, self._is_updated, self.is_assigned = 1, False, False
             if unit is self._newest and unit.num_calls == 1 and self._has_begun:
                 self._first_call(unit, step)
@@ -317,7 +316,7 @@ class Detector(ABC):
         if unit not in self._called:  # as `_part_done` does
             self._called.append(unit)
         call.ended_ns = self._ended_ns = time.monotonic_ns()
-        self._calls.calls.append(call)
+        self._calls.append(call)
         self._is_updated |= bool(unit.optimizers) or unit.is_update
         if self._has_late_update is None:
             self._find_update(unit)
@@ -330,7 +329,7 @@ class Detector(ABC):
 
     def _part_of_round_done(self, in_turns: Round) -> None:
         """A call of functions that train in turns has returned."""
-        called = self._calls.units
+        called = _units(self._calls)
         if in_turns.is_given_up(called):
             self._round = None
             self._segment_of.update(self._alone)  # the next call of another begins a segment
@@ -371,12 +370,14 @@ class Detector(ABC):
         if self.step is None:
             return
         self._part_done(call.unit)
-        self._calls.part_done(call, self._ended_ns)
+        if not self._calls or self._calls[-1] is not call:
+            self._calls.append(call)
+        call.ended_ns = self._ended_ns
         if is_update:
             self._has_late_update = self._is_updated = True
         elif self._has_late_update is None:
             self._find_update(call.unit)
-        if self._round is not None and self._round.is_given_up(self._calls.units):
+        if self._round is not None and self._round.is_given_up(_units(self._calls)):
             self._part_of_round_done(self._round)
         elif self._called[0] is call.unit:
             self.note(
@@ -440,7 +441,7 @@ class Detector(ABC):
         """Leave out the open step, which raised, but not those of its calls that may be steps."""
         if self.step is None:  # as before each step of `fit`
             return
-        if self._has_late_update is None and self._calls.calls:
+        if self._has_late_update is None and self._calls:
             self.close_step()
             return
         step, self.step = self.step, None
@@ -504,11 +505,11 @@ class Detector(ABC):
             return
         self._last = self._called[-1]
         step.num_steps = self._num_steps
-        calls = self._calls.calls
+        calls = self._calls
         if self._has_late_update or self._round is not None:
-            step.examples = self._calls.num_examples()
+            step.examples = self._num_examples()
         elif len(calls) > 1 and len(self._called) == 1:
-            self.divide(step, self._calls.calls)
+            self.divide(step, calls)
         elif calls and (given := calls[0].own_examples) is not None:
             step.examples = given * self._num_here * self._num_workers
             if self._num_here > 1:
@@ -521,9 +522,19 @@ class Detector(ABC):
         step.ended_ns = self._ended_ns
         self.leave_step(step, _NOT_RAISED)
 
+    def _num_examples(self) -> int | None:
+        """Examples of all calls of the function that is called first; None if one is unknown.
+
+        The other functions get the same batches, or what these have computed.
+        """
+        own = [call.num_examples for call in self._calls if call.unit is self._calls[0].unit]
+        if None in own:
+            return None
+        return self._num_workers * sum(examples for examples in own if examples is not None)
+
     def _is_round(self, in_turns: Round) -> bool:
         """Whether functions that train in turns have each had one."""
-        if in_turns.is_begun_by(self._calls.units):
+        if in_turns.is_begun_by(_units(self._calls)):
             return True
         self.note(
             f"The last calls of {place_of(self._called[0])} are in no step: no round is whole"
@@ -540,7 +551,7 @@ class Detector(ABC):
             return False
         # A recording that begins while the program runs may begin between two updates.
         is_first = self.next_step == 0 and self._last is None
-        if is_first and self._calls.first.unit.num_calls > len(self._calls):
+        if is_first and self._calls[0].unit.num_calls > len(self._calls):
             self._last = self._called[-1]
             return False
         return True
@@ -554,6 +565,10 @@ class Detector(ABC):
                 "batch is taken from a `tf.data` dataset, outside of functions, before its call. "
                 "To have it, iterate over a dataset and call the function with its batches"
             )
+
+
+def _units(calls: Sequence[Call]) -> list[Unit]:
+    return [call.unit for call in calls]
 
 
 def place_of(unit: Unit) -> str:

@@ -332,7 +332,7 @@ class Recording(Detector):
         if is_again:
             name, step = "The train function of fit", self.step.step
             self.recorder.write(Retraced(self._segment, step, name, 1, COMPILED_AGAIN))
-        self._called, self._calls.calls = [], []
+        self._called, self._calls = [], []
         self._num_steps, self._is_updated = 1, False
 
     def _is_made_by_fit_again(self, model: Any, strategy: Any, batch_size: int | None) -> bool:

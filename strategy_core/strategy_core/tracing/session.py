@@ -1,9 +1,7 @@
 """Decides what in a traced process is a step, and hands it to the recording.
 
 Every method that the hooks call is guarded: an error in it ends the recording, never the program.
-The rule for custom loops: a call of a function that computes gradients is a step. Several such
-functions that are called one after the other, with no batch taken and none of them repeated in
-between, are one step; so is a round of functions that train in turns (`rounds.py`).
+`detector.py` has the rule for custom loops.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from strategy_core.tracing.children import (
 )
 from strategy_core.tracing.faults import Faults, guarded
 from strategy_core.tracing.settings import Settings
-from strategy_core.tracing.tracebacks import Tracebacks
 from strategy_core.tracing.units import Unit, Units
 
 if TYPE_CHECKING:
@@ -46,7 +43,6 @@ class Session:
     def __init__(self, settings: Settings, faults: Faults) -> None:
         self.settings = settings
         self.faults = faults
-        self.tracebacks = Tracebacks()
         self.units = Units()
         self.threads = Threads()
         self.open_calls: list[Call] = []

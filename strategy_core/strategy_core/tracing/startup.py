@@ -16,6 +16,7 @@ from typing import Any
 from strategy_core.tracing.faults import Faults
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.settings import VARIABLE, read_settings
+from strategy_core.tracing.tracebacks import without_lab_frames
 from strategy_core.tracing.waiting import Waiting
 
 _RECORDER = "strategy_core.recorder.program"
@@ -30,7 +31,7 @@ def start() -> None:
     session = Session(settings, Faults())
     waiting = Waiting(session) if settings.waits else None
     watch(session, waiting)
-    sys.excepthook = session.tracebacks.wrapped(sys.excepthook)
+    sys.excepthook = without_lab_frames(sys.excepthook)
     os.register_at_fork(after_in_child=session.forked)
     if waiting is not None:
         atexit.register(lambda: _end_waiting(waiting))

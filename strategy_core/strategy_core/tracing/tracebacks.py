@@ -13,19 +13,16 @@ FOLDER = f"{Path(__file__).resolve().parent}/"
 Hook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
 
 
-class Tracebacks:
-    """Removes the frames of this folder from exceptions that nothing has caught."""
+def without_lab_frames(hook: Hook) -> Hook:
+    """A `sys.excepthook` that hands on the exception without the lab's frames."""
 
-    def wrapped(self, hook: Hook) -> Hook:
-        """A `sys.excepthook` that hands on the exception without the lab's frames."""
+    def excepthook(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> Any:
+        clean(error, set())
+        return hook(kind, error, error.__traceback__ if trace is not None else None)
 
-        def excepthook(
-            kind: type[BaseException], error: BaseException, trace: TracebackType | None
-        ) -> Any:
-            clean(error, set())
-            return hook(kind, error, error.__traceback__ if trace is not None else None)
-
-        return excepthook
+    return excepthook
 
 
 def clean(error: BaseException | None, seen: set[int]) -> None:

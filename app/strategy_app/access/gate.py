@@ -183,7 +183,7 @@ def _answer(decision: Decision, connection: HTTPConnection, access: Access) -> A
                 )
             return answer
         case Decision.AGAIN:
-            return pages.again()
+            return pages.enter()
         case Decision.FOREIGN_HOST:
             return pages.foreign_host(host, access, page=wants_page)
         case Decision.FOREIGN_PAGE:

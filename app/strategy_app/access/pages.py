@@ -33,13 +33,8 @@ _GO_ON = (
 
 
 def enter() -> Response:
-    """Go on to the same address without the token."""
+    """Ask for the same address, without the token, from a page of the lab's own."""
     return _page("Opening Strategy Lab", script=_GO_ON)
-
-
-def again() -> Response:
-    """Ask for the same address from a page of the lab's own, so that the cookie is sent."""
-    return enter()
 
 
 def no_token(connection: HTTPConnection, *, is_wrong: bool, page: bool) -> Response:

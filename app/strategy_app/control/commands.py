@@ -33,14 +33,13 @@ def with_answers(sent: Mapping[int, str], news: Iterable[Mapping[str, Any]]) -> 
     return [Command(number, text, answers.get(number)) for number, text in sorted(sent.items())]
 
 
-def show_commands(commands: list[Command], *, is_over: bool) -> None:
+def show_commands(commands: list[Command]) -> None:
     """The newest commands, newest first."""
     for command in list(reversed(commands))[:SHOWN]:
         text = f"**{command.number}** {as_markdown(command.text, 200)}"
         answer = command.answer
         if answer is None:
-            lost = "the run ended before it was answered" if is_over else "sent, not yet applied"
-            st.markdown(f":small[:gray[○ {text}: {lost}]]")
+            st.markdown(f":small[:gray[○ {text}: sent, not yet applied]]")
         elif command.is_rejected:
             reason = as_markdown(answer.get("message") or "no reason given", 400)
             st.error(f"{text}: rejected. {reason}")

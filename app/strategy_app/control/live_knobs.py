@@ -81,7 +81,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
     for text in texts:
         st.markdown(f":small[{as_markdown(text, 120)}]")
     live_delays(applied, handle, sent, is_waiting=waiting)
-    show_commands(commands, is_over=False)
+    show_commands(commands)
 
 
 def _send(
@@ -154,14 +154,17 @@ def _knobs(applied: Mapping[str, Any], key: str, field_errors: FieldErrors) -> d
     field_errors.below("strategy")
     processes = pick_cluster(strategy, field_errors, key=f"{key}_cluster", applied=applied)
     cut = pick_partition(
-        strategy, field_errors, key=f"{key}_partition", applied=applied.get("parameter_server")
+        strategy,
+        field_errors,
+        key=f"{key}_partition",
+        applied=applied.get("parameter_server") or {},
     )
     network = pick_network(
         strategy,
         field_errors,
         key=f"{key}_network",
         num_workers=processes["workers"],
-        applied=applied.get("network"),
+        applied=applied.get("network") or {},
     )
     devices = pick_devices(inventory, strategy, key=f"{key}_devices", applied=applied)
     field_errors.below("devices")
@@ -177,7 +180,7 @@ def _knobs(applied: Mapping[str, Any], key: str, field_errors: FieldErrors) -> d
     )
     say_why_fixed(strategy)
     field_errors.below("cross_device_ops")
-    xla = toggle_xla(strategy, field_errors, key=f"{key}_xla", value=bool(applied.get("xla")))
+    xla = toggle_xla(strategy, field_errors, key=f"{key}_xla", applied=bool(applied.get("xla")))
     capture = _capture(applied, key, field_errors)
     return {
         "strategy": strategy,

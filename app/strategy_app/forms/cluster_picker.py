@@ -4,11 +4,11 @@ for."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import streamlit as st
 
-from strategy_app.forms.field_errors import FieldErrors
+from strategy_app.forms.field_errors import Bind, FieldErrors, kept_in_address
 from strategy_core.planning import strategy_catalog
 from strategy_profiles.errors import SpecError
 from strategy_profiles.reporting.glossary import TERMS
@@ -27,20 +27,19 @@ def pick_cluster(
     *,
     key: str,
     applied: Mapping[str, Any] | None = None,
-    bound: bool = False,
 ) -> dict[str, Any]:
     """Draw the picker for strategies with several processes; returns their fields."""
-    bind: Literal["query-params"] | None = "query-params" if bound else None
+    bind, applied = kept_in_address(applied), applied or {}
     row = strategy_catalog.row(strategy)
     if row.runs_in != "several":
-        workers = _pick_hosts(strategy, key, applied or {}, bind) if row.runs_in == "either" else 1
+        workers = _pick_hosts(strategy, key, applied, bind) if row.runs_in == "either" else 1
         field_errors.below("workers")
         return {"workers": workers, "parameter_servers": 0}
     workers = st.number_input(
         "Workers",
         min_value=1,
         max_value=MAX_PROCESSES,
-        value=_usual_workers(applied or {}),
+        value=_usual_workers(applied),
         step=1,
         key=f"{key}_workers",
         help=f"{TERMS['worker']} Each needs about 0.9 GB of memory. All run on this machine and "
@@ -54,7 +53,7 @@ def pick_cluster(
         "Parameter servers",
         min_value=1,
         max_value=MAX_PROCESSES,
-        value=int((applied or {}).get("parameter_servers") or DEFAULT_SERVERS),
+        value=int(applied.get("parameter_servers") or DEFAULT_SERVERS),
         step=1,
         key=f"{key}_servers",
         help=f"{TERMS['parameter server']} A coordinator process is added.",
@@ -64,9 +63,7 @@ def pick_cluster(
     return {"workers": workers, "parameter_servers": servers}
 
 
-def _pick_hosts(
-    strategy: str, key: str, applied: Mapping[str, Any], bind: Literal["query-params"] | None
-) -> int:
+def _pick_hosts(strategy: str, key: str, applied: Mapping[str, Any], bind: Bind) -> int:
     is_kept = applied.get("strategy") == strategy
     count: int = st.number_input(
         "Hosts",

@@ -59,11 +59,9 @@ def configure_page() -> None:
     left, middle, right = st.columns(3, gap="large")
     with left:
         st.markdown("## Devices and data")
-        document = pick_cluster(strategy, field_errors, key="cluster", bound=True)
-        document["parameter_server"] = pick_partition(
-            strategy, field_errors, key="partition", bound=True
-        )
-        document |= pick_devices(devices, strategy, key="devices", bound=True)
+        document = pick_cluster(strategy, field_errors, key="cluster")
+        document["parameter_server"] = pick_partition(strategy, field_errors, key="partition")
+        document |= pick_devices(devices, strategy, key="devices")
         field_errors.below("devices")
         field_errors.below("gpu_memory_mb")
         document |= pick_workload(field_errors) | {"strategy": strategy}
@@ -81,12 +79,12 @@ def configure_page() -> None:
         num_workers = document["workers"]
         if row.is_cluster(num_workers):
             document["network"] = pick_network(
-                strategy, field_errors, key="network", num_workers=num_workers, bound=True
+                strategy, field_errors, key="network", num_workers=num_workers
             )
             document["cluster"] = pick_timeouts(strategy, field_errors)
         with st.expander("Slow a replica down"):
             document["inject"] = pick_delays(
-                num_replicas(document), key="new", strategy=strategy, num_workers=num_workers
+                num_replicas(document), strategy=strategy, num_workers=num_workers
             )
         field_errors.below("inject")
     checked = _checked(document, field_errors)
@@ -151,7 +149,7 @@ def _training(strategy: str, field_errors: FieldErrors) -> dict[str, Any]:
         bind="query-params",
     )
     field_errors.below("loop")
-    xla = toggle_xla(strategy, field_errors, key="xla", bound=True)
+    xla = toggle_xla(strategy, field_errors, key="xla")
     return {"global_batch_size": batch, "steps": steps, "seed": seed, "loop": loop, "xla": xla}
 
 

@@ -43,17 +43,12 @@ def say_who_has_none(num_replicas: int) -> None:
         st.caption(f"Only the first {MAX_SLIDERS} replicas can be delayed here.")
 
 
-def pick_delays(
-    num_replicas: int, *, key: str, strategy: str, num_workers: int = 1
-) -> list[dict[str, Any]]:
-    """Draw one slider per replica, and return their values as the spec's field `inject`.
-
-    `key` distinguishes several groups of sliders on a page.
-    """
+def pick_delays(num_replicas: int, *, strategy: str, num_workers: int = 1) -> list[dict[str, Any]]:
+    """Draw one slider per replica, and return their values as the spec's field `inject`."""
     delays = []
     rows = labelled(places(num_replicas, num_workers), strategy, num_workers)
     for replica, (place, label) in enumerate(rows):
-        ms = st.slider(label, 0, MAX_MS, step=STEP_MS, format="%d ms", key=f"{key}_delay_{replica}")
+        ms = st.slider(label, 0, MAX_MS, step=STEP_MS, format="%d ms", key=f"new_delay_{replica}")
         if ms:
             delays.append(_delay(place, ms))
     say_who_has_none(num_replicas)

@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from strategy_app.forms.field_errors import Bind, kept_in_address
 from strategy_app.widgets.text import as_markdown
 from strategy_core.planning import strategy_catalog
 from strategy_core.planning.device_plan import EMULATED_CORES
@@ -28,15 +29,14 @@ def pick_devices(
     *,
     key: str,
     applied: Mapping[str, Any] | None = None,
-    bound: bool = False,
 ) -> dict[str, Any]:
     """Draw the picker; the fields `devices` and `gpu_memory_mb`. `applied` is a spec in force."""
-    before = applied or {}
+    before, bind = applied or {}, kept_in_address(applied)
     if strategy_catalog.row(strategy).has_cores and inventory.count("TPU"):
         st.markdown(f":small[The {inventory.count('TPU')} cores of this machine's TPU.]")
         return {"devices": "tpu", "gpu_memory_mb": None}
-    kind = _pick_kind(inventory, strategy, before, key, bound=bound)
-    count = _pick_count(inventory, strategy, kind, before, key, bound=bound)
+    kind = _pick_kind(inventory, strategy, before, key, bind)
+    count = _pick_count(inventory, strategy, kind, before, key, bind)
     if kind == "gpu":
         _show_cards()
     memory_mb = None
@@ -49,7 +49,7 @@ def pick_devices(
             key=f"{key}_memory",
             help="Several logical GPUs share one GPU. NCCL does not support this, so another "
             "algorithm is used.",
-            bind="query-params" if bound else None,
+            bind=bind,
         )
     return {"devices": f"{kind}:{count}", "gpu_memory_mb": memory_mb}
 
@@ -61,7 +61,7 @@ def _show_cards() -> None:
 
 
 def _pick_kind(
-    inventory: Inventory, strategy: str, before: Mapping[str, Any], key: str, *, bound: bool
+    inventory: Inventory, strategy: str, before: Mapping[str, Any], key: str, bind: Bind
 ) -> str:
     if not inventory.count("GPU"):
         return "cpu"
@@ -74,7 +74,7 @@ def _pick_kind(
         format_func=str.upper,
         required=True,
         key=f"{key}_kind{'_each' if is_cluster else ''}",
-        bind="query-params" if bound else None,
+        bind=bind,
     )
     return kind
 
@@ -85,11 +85,10 @@ def _pick_count(
     kind: str,
     before: Mapping[str, Any],
     key: str,
-    *,
-    bound: bool,
+    bind: Bind,
 ) -> int:
     if _is_for_each_worker(strategy):
-        return _pick_count_each(kind, before, key, bound=bound)
+        return _pick_count_each(kind, before, key, bind)
     gpus = inventory.count("GPU")
     row = strategy_catalog.row(strategy)
     single, is_tpu = row.has_one_replica, row.has_cores
@@ -108,14 +107,14 @@ def _pick_count(
         disabled=single,
         key=f"{key}_{'one' if single else 'cores' if is_tpu else 'many'}_{kind}",
         help=f"{'One emulates each TPU core.' if is_tpu else 'One replica each.'} {available}",
-        bind="query-params" if bound and not single else None,
+        bind=None if single else bind,
     )
     if single:
         st.caption(f"{row.title} uses one device.")
     return count
 
 
-def _pick_count_each(kind: str, before: Mapping[str, Any], key: str, *, bound: bool) -> int:
+def _pick_count_each(kind: str, before: Mapping[str, Any], key: str, bind: Bind) -> int:
     """The devices of each worker of a cluster."""
     is_cpu = kind == "cpu"
     is_kept = _is_for_each_worker(before.get("strategy")) and _requested(before)[0] == kind
@@ -128,7 +127,7 @@ def _pick_count_each(kind: str, before: Mapping[str, Any], key: str, *, bound: b
         disabled=is_cpu,
         key=f"{key}_each_{kind}",
         help=None if is_cpu else "Workers on one machine share its GPUs.",
-        bind="query-params" if bound and not is_cpu else None,
+        bind=None if is_cpu else bind,
     )
     if is_cpu:
         st.caption("TensorFlow runs one replica per worker on CPUs: add workers for more.")

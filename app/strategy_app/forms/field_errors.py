@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
 from strategy_app.widgets.text import as_markdown
 from strategy_profiles.errors import LabError, SpecError
+
+Bind = Literal["query-params"] | None
 
 
 class FieldErrors:
@@ -43,6 +45,12 @@ class FieldErrors:
                 f"Use {error.offers}", key=f"use_{key}", on_click=_use, args=(key, error.offers)
             )
         container.error(as_markdown(error))
+
+
+def kept_in_address(applied: object) -> Bind:
+    """The `bind` of a field: the page's address keeps those of a new run, not those of a spec in
+    force (`applied`)."""
+    return "query-params" if applied is None else None
 
 
 def _use(key: str, value: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from strategy_app.forms.field_errors import FieldErrors
+from strategy_app.forms.field_errors import FieldErrors, kept_in_address
 from strategy_app.widgets.text import as_markdown
 from strategy_core.cluster.network.isolation import why_not_contained, why_not_emulated
 from strategy_core.planning import strategy_catalog
@@ -23,13 +23,12 @@ def pick_network(
     key: str,
     num_workers: int = 1,
     applied: Mapping[str, Any] | None = None,
-    bound: bool = False,
 ) -> dict[str, Any]:
     """Draw the picker for a run of several processes; returns fields of `network`."""
     if not strategy_catalog.row(strategy).is_cluster(num_workers):
         return dict(NOTHING)
     before = NOTHING | {k: v for k, v in (applied or {}).items() if k in NOTHING}
-    bind = "query-params" if bound else None
+    bind = kept_in_address(applied)
     _warn_of_open_ports()
     with st.expander("Network between the processes"):
         refused = why_not_emulated()

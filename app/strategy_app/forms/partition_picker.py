@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from strategy_app.forms.field_errors import FieldErrors
+from strategy_app.forms.field_errors import FieldErrors, kept_in_address
 from strategy_core.planning import strategy_catalog
 from strategy_profiles.spec.run_spec import ParameterServerOptions
 
@@ -29,7 +29,6 @@ def pick_partition(
     *,
     key: str,
     applied: Mapping[str, Any] | None = None,
-    bound: bool = False,
 ) -> dict[str, Any]:
     """Draw the picker for a run with parameter servers; returns the field `parameter_server`."""
     usual = ParameterServerOptions().model_dump()
@@ -37,7 +36,7 @@ def pick_partition(
     if not strategy_catalog.row(strategy).has_servers:
         field_errors.below("parameter_server")
         return before | {"partitioner": "none"}
-    bind = "query-params" if bound else None
+    bind = kept_in_address(applied)
     partitioner = st.selectbox(
         "Weights on the servers",
         PARTITIONERS,

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_app.forms.field_errors import FieldErrors
+from strategy_app.forms.field_errors import FieldErrors, kept_in_address
 from strategy_core.planning import strategy_catalog
 from strategy_profiles.reporting.glossary import TERMS
 
 
 def toggle_xla(
-    strategy: str, field_errors: FieldErrors, *, key: str, value: bool = False, bound: bool = False
+    strategy: str, field_errors: FieldErrors, *, key: str, applied: bool | None = None
 ) -> bool:
     """Draw the toggle; disabled, with the reason below, under a strategy that does not take XLA.
 
-    `bound` keeps it in the page's address.
+    `applied` is the value in force; None for a new run.
     """
     row = strategy_catalog.row(strategy)
     wanted = st.toggle(
         "Compile with XLA",
-        value=value,
+        value=bool(applied),
         key=key,
         disabled=bool(row.no_xla),
         help=TERMS["XLA"],
-        bind="query-params" if bound else None,
+        bind=kept_in_address(applied),
     )
     if row.no_xla:
         st.caption(f"{row.title}: {row.no_xla}.")

@@ -136,7 +136,8 @@ class LiveRun:
         self.folder = folder
         self.identity = identity_of(folder)
         """See `strategy_profiles.run.identity`; None until the run has written something."""
-        self._is_replaced = False
+        self.is_replaced = False
+        """Whether the folder was found gone or holding another run: nothing more is read then."""
         self.status = Status("incomplete")
         self.doing: ActivityState | None = None
         """What it is doing; None if it is over."""
@@ -195,18 +196,18 @@ class LiveRun:
         does."""
         until_s = self._clock() + for_s
         changes = self.advance()
-        while self._tail.num_left and not self._is_replaced and self._clock() < until_s:
+        while self._tail.num_left and not self.is_replaced and self._clock() < until_s:
             changes = self.advance()
         return changes
 
     def _advance(self) -> bool:
         """Read new events. Returns whether the caller must now compute the numbers of the whole
         run, see `_refresh_numbers`."""
-        if self._is_replaced:
+        if self.is_replaced:
             return False
         every = self._tail.read_some(MOST_BYTES, self._sampler.choose)
         # Compared after reading: what was read before another run began is still of this one.
-        if (every or self._is_status_due()) and self._find_replaced():
+        if (every or self._is_status_due()) and self.find_replaced():
             return False
         for written in every:
             self._take(written)
@@ -225,7 +226,7 @@ class LiveRun:
             self._rows.total,
             len(self._news),
             self._group.version,
-            self._group.text(-1),
+            self._group.text(),
             dumps(self._group.resources.message()),
             dumps(self._group.served.message()),
             self._numbers_text,
@@ -281,27 +282,19 @@ class LiveRun:
         """The spec of the last segment, or the requested one before the first segment."""
         return self.segments[-1].spec if self.segments else self.spec
 
-    @property
-    def is_replaced(self) -> bool:
-        """Whether the folder was found gone or holding another run: nothing more is read then."""
-        return self._is_replaced
-
     def find_replaced(self) -> bool:
         """Return `is_replaced` after checking the folder again."""
-        return self._find_replaced()
+        if not self.is_replaced:
+            identity = identity_of(self.folder)
+            if self.identity is None:
+                self.identity = identity
+            self.is_replaced = identity != self.identity or not self.folder.is_dir()
+        return self.is_replaced
 
     @property
     def _key(self) -> str:
         """What a viewer's cursor is of: its rows are no longer those of the run if it changes."""
         return f"{self.identity or 'new'}.{self._num_clocks_set}"
-
-    def _find_replaced(self) -> bool:
-        if not self._is_replaced:
-            identity = identity_of(self.folder)
-            if self.identity is None:
-                self.identity = identity
-            self._is_replaced = identity != self.identity or not self.folder.is_dir()
-        return self._is_replaced
 
     def _is_status_due(self) -> bool:
         return self._clock() - self._status_at >= STATUS_EVERY_S

@@ -77,10 +77,8 @@ class ProcessView:
         """Whether new processes prepare to take over."""
         return bool(self.history.arriving())
 
-    def text(self, seen: int) -> str:
-        """The processes as JSON text; `null` for a viewer that has seen this version."""
-        if seen == self.version:
-            return "null"
+    def text(self) -> str:
+        """The processes as JSON text."""
         if self._text is None:
             self._text = dumps(plain(self._document()))
         return self._text

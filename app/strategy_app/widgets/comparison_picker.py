@@ -17,14 +17,13 @@ from strategy_app.widgets.more_runs import offer_repetitions, pick_more
 from strategy_app.widgets.picker import LAST_RUN, pick_run, say_unknown
 from strategy_app.widgets.recorded_again import earlier_run
 from strategy_app.widgets.runs_folder import RunEntry
-from strategy_app.widgets.segments import segment_titles
+from strategy_app.widgets.segments import choose_segment
 from strategy_app.widgets.text import as_markdown, plain
 from strategy_profiles.analysis.compare.partner import why_no_partner
 from strategy_profiles.analysis.compare.run_comparison import chosen_segment
 from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.errors import AnalysisError, LabError
 from strategy_profiles.run.events import SegmentOpened
-from strategy_profiles.user_input.text import whole_or_none
 
 _MOST_READ = 20
 """Limit on the runs that are read to find a default."""
@@ -143,24 +142,10 @@ def _pick_run(runs: list[RunEntry], name: str, default: int) -> OpenRun | None:
 
 
 def _pick_segment(opened: OpenRun, name: str, usual: SegmentOpened | None) -> SegmentOpened | None:
-    segments = {item.segment: item for item in opened.profile.segments}
-    if usual is None or len(segments) < 2:
-        return usual
-    titles = segment_titles(opened.profile.segments)
+    if usual is None:
+        return None
     key = f"segment_{name.lower()}"
-    in_address = whole_or_none(st.query_params.get(key, ""))
-    wanted = usual.segment if in_address is None or in_address not in segments else in_address
-    chosen = st.segmented_control(
-        f"Segment of {name}",
-        list(segments),
-        default=wanted,
-        format_func=lambda number: f"{number}: {titles[number]}",
-        key=f"{key}_of_{opened.profile.path.name}",
-        wrap=True,
-    )
-    number = wanted if chosen is None else chosen
-    st.query_params[key] = str(number)
-    return segments[number]
+    return choose_segment(opened.profile, usual, f"Segment of {name}", key)
 
 
 def usual_segments(a: OpenRun, b: OpenRun) -> tuple[SegmentOpened | None, SegmentOpened | None]:

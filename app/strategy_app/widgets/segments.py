@@ -31,31 +31,39 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
 
     Returns None if the run has no segment yet, after a message on the page.
     """
-    segments = profile.segments
-    if not segments:
+    if not profile.segments:
         _say_none(profile)
         return None
+    newest = profile.segments[-1]
+    usual = (len(profile.segments) > 1 and headline_segment(profile)) or newest
+    return choose_segment(profile, usual, "Segment", KEY)
+
+
+def choose_segment(profile: Profile, usual: SegmentOpened, label: str, key: str) -> SegmentOpened:
+    """Return a segment of a run: the only one, or the one chosen with a control.
+
+    Args:
+        usual: the one that is chosen at first.
+        key: the query parameter that has the number of the chosen one.
+    """
+    segments = {item.segment: item for item in profile.segments}
     if len(segments) == 1:
-        return segments[0]
-    titles = segment_titles(segments)
-    by_number = {item.segment: item for item in segments}
-    numbers = list(by_number)
-    in_address = whole_or_none(st.query_params.get(KEY, ""))
-    usual = headline_segment(profile)
-    default = usual.segment if usual else numbers[-1]
-    wanted = in_address if in_address in by_number else default
+        return usual
+    titles = segment_titles(profile.segments)
+    in_address = whole_or_none(st.query_params.get(key, ""))
+    wanted = in_address if in_address in segments else usual.segment
     chosen = st.segmented_control(
-        "Segment",
-        numbers,
+        label,
+        list(segments),
         default=wanted,
         format_func=lambda number: f"{number}: {titles[number]}",
-        key=f"segment_of_{profile.path.name}",
+        key=f"{key}_of_{profile.path.name}",
         help=TERMS["segment"],
         wrap=True,
     )
     number = wanted if chosen is None else chosen
-    st.query_params[KEY] = str(number)
-    return by_number[number]
+    st.query_params[key] = str(number)
+    return segments[number]
 
 
 def _say_none(profile: Profile) -> None:

@@ -34,8 +34,8 @@ def package_check(requires: Sequence[str] | None = None) -> Check:
         own = _distribution()
         requires = (own.requires if own else None) or []
     needed = [Requirement(text) for text in requires]
-    wanted = [item for item in needed if _is_asked(item) or _is_here(item)]
-    wrong = [why for item in wanted if (why := _why_not(item))]
+    checked = [item for item in needed if _is_always_needed(item) or _is_of_used_extra(item)]
+    wrong = [why for item in checked if (why := _why_not(item))]
     if not requires:
         return missing(
             "packages",
@@ -75,12 +75,13 @@ def addition_checks() -> Iterator[Check]:
             yield missing(key, title, error.problem, costs, error.advice)
 
 
-def _is_asked(item: Requirement) -> bool:
+def _is_always_needed(item: Requirement) -> bool:
+    """Whether it is needed on this system without any extra."""
     return item.marker is None or item.marker.evaluate({"extra": ""})
 
 
-def _is_here(item: Requirement) -> bool:
-    """Whether it is of the page or of training, and this distribution of it is installed."""
+def _is_of_used_extra(item: Requirement) -> bool:
+    """Whether the page or training needs it, and it is installed: the user has one of these."""
     marker = item.marker
     if marker is None or not any(marker.evaluate({"extra": name}) for name in ("tensorflow", "ui")):
         return False

@@ -35,7 +35,7 @@ class LoopState:
     def start_from(self, initial: list[list[Any]]) -> None:
         """Set the layouts of the initial values."""
         for k in self._carried:
-            self._take(k, initial[k])
+            self._note_layout(k, initial[k])
 
     def merge(self, values: list[list[Any]]) -> bool:
         """Adopt the layouts that values have at the end of a body. Returns whether any changed."""
@@ -43,7 +43,7 @@ class LoopState:
         for k in self._carried:
             mine = self.layouts[k]
             if mine is None or mine.is_replicated:
-                self._take(k, values[k])
+                self._note_layout(k, values[k])
         return self.layouts != before
 
     def settle(self, bodies: Sequence[Callable[[], list[list[Any]]]]) -> None:
@@ -123,7 +123,8 @@ class LoopState:
             return spread(value, layout, self._element_shapes[k], group)
         return group.reshard(value, layout)
 
-    def _take(self, k: int, values: list[Any]) -> None:
+    def _note_layout(self, k: int, values: list[Any]) -> None:
+        """Keep the layout of the carried value `k`; of a list, its elements' shape and type too."""
         value = values[self._replicas[0]]
         if isinstance(value, Sharded):
             self.layouts[k] = value.layout

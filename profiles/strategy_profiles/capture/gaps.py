@@ -50,22 +50,26 @@ def receive_gaps(joined: Joined, mine: OpEvents, busy: Intervals, steps: Steps) 
 
     `mine` are the device's events, ordered by start, `busy` is their union, `steps` are its steps.
     """
+    # Parallel columns: a gap, and a receive that the op behind it depends on.
     gap, receive = _gaps_and_receives(joined, mine, busy)
-    ender = np.searchsorted(mine.start_ns, busy.starts[gap], side="left")
     gap_end = busy.starts[gap]
-    begun = steps.start_ns[mine.step[ender]]
-    gap_start = np.maximum(np.where(gap > 0, busy.ends[gap - 1], begun), begun)
+    next_op = np.searchsorted(mine.start_ns, gap_end, side="left")
+    step_start = steps.start_ns[mine.step[next_op]]
+    gap_start = np.maximum(np.where(gap > 0, busy.ends[gap - 1], step_start), step_start)
     received = joined.received
+    # Where the receive last completed before the gap's end; -1 if it did not.
     arrival = Occurrences(received.node, received.done_ns).last_until(receive, gap_end)
-    done_ns = np.append(received.done_ns, np.iinfo(np.int64).min)  # -1 selects it
+    done_ns = np.append(received.done_ns, np.iinfo(np.int64).min)  # -1 selects the last one
+    # Of receives that completed within the gap, the last one ended it.
     keep = np.flatnonzero(done_ns[arrival] > gap_start)
     keep = keep[_last_of_each(gap[keep], received.done_ns[arrival[keep]])]
     arrival, receive, gap_start = arrival[keep], receive[keep], gap_start[keep]
     done, issued = received.done_ns[arrival], received.issued_ns[arrival]
     sent = _send_times(joined, receive, issued, done)
-    waiting = np.maximum(gap_start, issued)
-    moving = np.clip(sent, waiting, done)
-    return GapIntervals(receive, mine.step[ender[keep]], waiting, moving, moving, done)
+    wait_from = np.maximum(gap_start, issued)
+    wait_until = np.clip(sent, wait_from, done)  # the transfer begins there
+    step = mine.step[next_op[keep]]
+    return GapIntervals(receive, step, wait_from, wait_until, wait_until, done)
 
 
 def call_waits(joined: Joined, busy: Intervals, last_ends: Ints) -> tuple[Ints, Ints]:

@@ -127,7 +127,10 @@ class Tail:
         return events
 
     def newest(self, most_bytes: int) -> list[WrittenEvent]:
-        """Return what the first worker wrote last and no read has come to; a read still will."""
+        """Return the last events of the first worker, of those that no read has reached yet.
+
+        Looks at `most_bytes` of the end of its file. Later reads return these events as well.
+        """
         events: list[WrittenEvent] = []
         for path, worker, generation in _event_files(self.run):
             if worker == 0:

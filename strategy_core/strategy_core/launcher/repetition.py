@@ -195,7 +195,7 @@ class Repetition:
                 needed = self._needed()
                 if needed <= FAR_MORE * MOST_AUTO:
                     wanted = max(number, min(needed, MOST_AUTO))
-                self._tell(needed, number, wanted)
+                self._say_what_is_needed(needed, number, wanted)
                 compared = self._outcome(wanted, False, needed).comparison()
                 if needed > number and compared and (advice := longer_runs(compared)):
                     self._say(advice)
@@ -234,9 +234,13 @@ class Repetition:
         needed = compare_sides(a, b).runs_needed if a and b else None
         return needed or PILOT_RUNS
 
-    def _tell(self, needed: int, number: int, wanted: int) -> None:
+    def _say_what_is_needed(self, needed: int, num_done: int, wanted: int) -> None:
+        """Say how many runs a side the spread asks for, and if they will not be made, what to do.
+
+        `num_done` runs a side are made, and there will be `wanted`.
+        """
         text = f"{needed:,} runs a side are needed with the spread seen so far"
-        if wanted > number:
+        if wanted > num_done:
             most = f"; --repeat auto makes {wanted}" if needed > wanted else ""
             self._say(f"{text}{most}")
         elif needed > wanted:

@@ -27,7 +27,7 @@ from strategy_profiles.run.events import Event, Note
 WRITE_EVERY_S = 0.05
 LAST_RESULTS_S = 10.0
 """How long `close` waits for results that the program's devices still compute."""
-_LEFT = Note(
+_RESULTS_LEFT_OUT = Note(
     "warning",
     f"The losses of the last steps are unknown: they were not computed {LAST_RESULTS_S:g} s after "
     "the end",
@@ -77,8 +77,12 @@ class StepWriter:
                 self._raise()
 
     def close(self) -> None:
-        """Close the log, after the results that are still being computed. No step or event may
-        follow."""
+        """Wait a while for results that are still being computed, write what is known, and close
+        the log.
+
+        Steps whose results have not come by then are written without them. No step or event may
+        follow.
+        """
         ends_s = time.monotonic() + LAST_RESULTS_S
         while self._queue and self._is_read_on() and time.monotonic() < ends_s:
             self.hurry.set()
@@ -86,10 +90,10 @@ class StepWriter:
         self.is_closed = True
         self.hurry.set()
         with self._lock:
-            left = [each for each in self._queue if isinstance(each, RecordedStep)]
-            if any(each.is_of_program for each in left):
-                self._queue.append(_LEFT)
-            for each in left:
+            unwritten = [each for each in self._queue if isinstance(each, RecordedStep)]
+            if any(each.is_of_program for each in unwritten):
+                self._queue.append(_RESULTS_LEFT_OUT)
+            for each in unwritten:
                 each.leave_result()
             with suppress(RunFolderError):
                 self._write_known()

@@ -12,7 +12,7 @@ import threading
 
 
 class _SwitchInterval:
-    """The intervals that threads want, and that of the program."""
+    """The intervals that threads want, in seconds, and that of the program."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -37,7 +37,10 @@ class _SwitchInterval:
                 sys.setswitchinterval(min([self._of_program, *self._wanted]))
 
     def start_over(self) -> None:
-        """In a forked child the thread that had shortened it is not there."""
+        """Restore the program's interval in a forked child.
+
+        The child has a copy of a shortened interval, but not the thread that would restore it.
+        """
         if self._wanted:
             sys.setswitchinterval(self._of_program)
         self._lock, self._wanted = threading.Lock(), []

@@ -55,7 +55,7 @@ def live(tmp_path: Path) -> LiveRun:
     return LiveRun(tmp_path, clock=lambda: 0.0)
 
 
-def told(live: LiveRun, cursor: str = "") -> tuple[dict[str, Any], str]:
+def message_of(live: LiveRun, cursor: str = "") -> tuple[dict[str, Any], str]:
     live.catch_up()
     text, after = live.message(cursor)
     return json.loads(text), after
@@ -66,16 +66,16 @@ def test_a_first_message_has_everything_and_the_next_only_what_is_new(
 ) -> None:
     log.write(segment())
     log.write(step(0))
-    first, cursor = told(live)
+    first, cursor = message_of(live)
     assert first["reset"]
     assert [row[1] for row in first["steps"]] == [0]
     log.write(step(1))
     log.write(step(2))
-    second, cursor = told(live, cursor)
+    second, cursor = message_of(live, cursor)
     assert not second["reset"]
     assert [row[1] for row in second["steps"]] == [1, 2]
     assert second["news"] == []
-    third, _ = told(live, cursor)
+    third, _ = message_of(live, cursor)
     assert third["steps"] == []
 
 
@@ -84,7 +84,7 @@ def test_a_cursor_that_is_not_ours_gets_everything(
     cursor: str, log: EventLog, live: LiveRun
 ) -> None:
     log.write(step(0))
-    message, _ = told(live, cursor)
+    message, _ = message_of(live, cursor)
     assert message["reset"]
     assert len(message["steps"]) == 1
 
@@ -93,7 +93,7 @@ def test_phases_add_up_to_the_step(log: EventLog, live: LiveRun) -> None:
     ms = 1_000_000
     marks = [[0, 10 * ms, 14 * ms], [0, 13 * ms, 14 * ms]]
     log.write(step(0, wall_ms=16.0, input_ms=1.0, marks_ns=marks))
-    message, _ = told(live)
+    message, _ = message_of(live)
     phases = message["steps"][0][7]
     assert phases[:6] == [10.0, 0.0, 3.0, 1.0, 1.0, 1.0]
     assert phases[6:] == [13.0, 0.0, 0.0, 1.0, 1.0, 1.0]
@@ -106,7 +106,7 @@ def test_a_workload_file_is_named_without_its_folders_and_not_endless(
     log.write(segment(workload=f"/home/me/{'w' * 80}.py"))
     log.write(step(0))
     log.write(step(1))
-    first, _ = told(live)
+    first, _ = message_of(live)
     name = f"{'w' * 28}...{'w' * 25}.py"
     assert first["status"]["workload"] == name
 
@@ -114,7 +114,7 @@ def test_a_workload_file_is_named_without_its_folders_and_not_endless(
 def test_a_small_loss_keeps_its_digits(log: EventLog, live: LiveRun) -> None:
     log.write(segment())
     log.write(step(0, loss=3.87412e-06))
-    (row,) = told(live)[0]["steps"]
+    (row,) = message_of(live)[0]["steps"]
     assert row[5] == 3.87412e-06
 
 
@@ -124,7 +124,7 @@ def test_a_long_run_keeps_its_newest_steps_and_thins_the_oldest(
     live = LiveRun(tmp_path, recent_rows=100, clock=lambda: 0.0)
     for number in range(20_000):
         log.write(step(number))
-    message, _ = told(live)
+    message, _ = message_of(live)
     numbers = [row[1] for row in message["steps"]]
     assert numbers[-64:] == list(range(19_936, 20_000))
     assert len(numbers) <= 100 + 4_096
@@ -137,12 +137,12 @@ def test_of_more_steps_than_a_page_can_draw_the_newest_and_one_in_several_are_ta
 ) -> None:
     for number in range(5_000):
         log.write(step(number))
-    _, cursor = told(live)
+    _, cursor = message_of(live)
     live._sampler._left = 0.0  # no time passes: as if all that may be taken at once were used up
     log.write(Note("info", "between"))
     for number in range(5_000, 6_000):
         log.write(step(number, captured=number == 5_003))
-    message, _ = told(live, cursor)
+    message, _ = message_of(live, cursor)
     numbers = [row[1] for row in message["steps"]]
     assert numbers[-64:] == list(range(5_936, 6_000))
     assert 5_003 in numbers, "it is captured"
@@ -166,7 +166,7 @@ def test_a_read_is_bounded_and_the_newest_steps_come_before_those_that_it_left(
     assert ahead[:5] == [0, 19_999, 0, 19_998.0, 5.0]
     assert ahead[7] is None, "its phases depend on what is unread"
     assert message["behind_ms"] == pytest.approx(19_999 - read[1])
-    message, _ = told(live)
+    message, _ = message_of(live)
     assert (message["steps"][-1][1], message["ahead"], message["behind_ms"]) == (19_999, [], None)
 
 
@@ -218,14 +218,14 @@ def test_a_clock_that_is_set_leaves_no_hour_on_the_axis(
     log.write(segment())
     for number in range(6):
         log.write(step(number, start_ns=2 * hour_ns + number * ms))
-    _, cursor = told(live)
+    _, cursor = message_of(live)
     log.now_ns = lambda: 2 * hour_ns + 9 * ms + jump_ns
     for number in range(6, 9):
         log.write(step(number, start_ns=2 * hour_ns + number * ms + jump_ns))
-    _, cursor = told(live, cursor)  # the recorder has not noted it yet
+    _, cursor = message_of(live, cursor)  # the recorder has not noted it yet
     log.write(Note("warning", "It was set.", {"step": 7, "jump_ns": jump_ns}))
     log.write(step(9, start_ns=2 * hour_ns + 9 * ms + jump_ns))
-    message, _ = told(live, cursor)
+    message, _ = message_of(live, cursor)
     assert message["reset"], "steps by the other clock have been sent"
     assert [row[3] for row in message["steps"]] == [float(number) for number in range(10)]
     assert message["news"][-1]["at_ms"] == 9.0
@@ -235,7 +235,7 @@ def test_a_message_waits_for_no_reading(
     log: EventLog, live: LiveRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.write(step(0))
-    told(live)
+    message_of(live)
     reading, go_on = threading.Event(), threading.Event()
 
     def read_some(*_: Any) -> list[WrittenEvent]:
@@ -258,17 +258,17 @@ def test_a_viewer_that_fell_behind_the_newest_steps_starts_over(
 ) -> None:
     live = LiveRun(tmp_path, recent_rows=10, clock=lambda: 0.0)
     log.write(step(0))
-    _, cursor = told(live)
+    _, cursor = message_of(live)
     for number in range(1, 50):
         log.write(step(number))
-    message, _ = told(live, cursor)
+    message, _ = message_of(live, cursor)
     assert message["reset"]
 
 
 def test_a_new_segment_says_what_changed(log: EventLog, live: LiveRun) -> None:
     log.write(segment())
     log.write(segment(1, devices="cpu:4", inject=[{"replica": 1, "ms": 30.0}]))
-    message, _ = told(live)
+    message, _ = message_of(live)
     assert message["news"][1]["changes"] == [
         "devices cpu:2 → cpu:4",
         "delay none → 30 ms in replica 1",
@@ -279,7 +279,7 @@ def test_a_new_segment_says_what_changed(log: EventLog, live: LiveRun) -> None:
 
 def test_a_window_brings_breakdown_and_traffic(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1, straggler=(2, 30.0))
-    message, _ = told(LiveRun(run))
+    message, _ = message_of(LiveRun(run))
     window = next(item for item in message["news"] if item["kind"] == "window")
     compute = [row["compute_ms"] for row in window["replicas"]]
     assert compute[2] - compute[0] == pytest.approx(30, rel=0.1)
@@ -289,7 +289,7 @@ def test_a_window_brings_breakdown_and_traffic(tmp_path: Path) -> None:
 
 def test_a_window_whose_tables_are_gone_says_so(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1, missing=("collectives",))
-    message, _ = told(LiveRun(run))
+    message, _ = message_of(LiveRun(run))
     window = next(item for item in message["news"] if item["kind"] == "window")
     assert "cannot be read" in window["error"]
 
@@ -297,7 +297,7 @@ def test_a_window_whose_tables_are_gone_says_so(tmp_path: Path) -> None:
 def test_failure_and_text_arrive_as_they_are_but_not_endless(log: EventLog, live: LiveRun) -> None:
     log.write(WorkerStarted(0, 2**22 - 1, 0, 0))
     log.write(Failed(HOSTILE * 500, "detail"))
-    message, _ = told(live)
+    message, _ = message_of(live)
     assert message["status"]["state"] == "failed"
     news = message["news"][-1]
     assert news["message"].startswith(HOSTILE)
@@ -318,15 +318,15 @@ def test_a_run_is_lost_when_its_launcher_says_so_or_has_had_its_time(
     pid, began = os.getpid(), process_started_ns(os.getpid())
     launcher.write(Launched(0, 0, pid, began or 0, False))
     log.write(segment())
-    assert told(live)[0]["status"]["state"] == "running"
+    assert message_of(live)[0]["status"]["state"] == "running"
     log.write(Failed("UnavailableError: its peer has gone", follows=True))
-    assert told(live)[0]["status"]["state"] == "running"
+    assert message_of(live)[0]["status"]["state"] == "running"
     if says != "nothing":
         launcher.write(Exited(0, 0, 1, "failed", "Worker 1 was lost."))
     if says == "begins again":
         launcher.write(Launched(0, 1, pid, began or 0, False))
     now[0] = after_s
-    assert told(live)[0]["status"]["state"] == state
+    assert message_of(live)[0]["status"]["state"] == state
 
 
 def test_a_run_on_another_machine_goes_on_while_it_writes_steps(tmp_path: Path) -> None:
@@ -334,9 +334,9 @@ def test_a_run_on_another_machine_goes_on_while_it_writes_steps(tmp_path: Path) 
     launcher = EventLog(tmp_path / LAUNCHER_EVENTS, now_ns=lambda: now_ns - 3600 * 10**9)
     launcher.write(Launched(0, 0, 7, 1, False, "worker 0", None, "elsewhere"))
     log = EventLog(worker_folder(tmp_path, 0).events, now_ns=lambda: now_ns)
-    assert told(LiveRun(tmp_path))[0]["status"]["state"] == "incomplete"
+    assert message_of(LiveRun(tmp_path))[0]["status"]["state"] == "incomplete"
     log.write(step(0, start_ns=now_ns))
-    assert told(LiveRun(tmp_path))[0]["status"]["state"] == "running"
+    assert message_of(LiveRun(tmp_path))[0]["status"]["state"] == "running"
     assert derive_status(read_sources(tmp_path)).state == "running"
 
 
@@ -351,7 +351,7 @@ def test_a_step_that_does_not_fit_is_left_out_and_the_next_one_shown(
     sound = '"step": 2, "wall_ms": 5'
     lines = [f'{{{fields}, {each}, "captured": false}}' for each in [*odd, sound]]
     path.write_text("\n".join(lines) + "\n")
-    message, _ = told(live)
+    message, _ = message_of(live)
     assert [row[1:8] for row in message["steps"]] == [[2, 0, 0.0, 5.0, None, None, None]]
 
 
@@ -360,7 +360,7 @@ def test_a_run_cut_off_at_any_byte_is_followed(keep: int, tmp_path: Path) -> Non
     run = write_run(
         tmp_path / "run", steps=40, windows=1, ending=None, cut=[("worker-0-0/events.jsonl", keep)]
     )
-    message, _ = told(LiveRun(run))
+    message, _ = message_of(LiveRun(run))
     assert message["status"]["state"] == "incomplete"
 
 
@@ -373,7 +373,7 @@ def test_an_ended_run_without_a_step_promises_no_number(log: EventLog, live: Liv
 
 
 def notes_of(live: LiveRun) -> dict[str, str]:
-    numbers = told(live)[0]["numbers"]["numbers"]
+    numbers = message_of(live)[0]["numbers"]["numbers"]
     return {key: note for key, (_value, _unit, note) in numbers.items()}
 
 
@@ -387,11 +387,11 @@ def test_the_end_of_an_epoch_reaches_the_charts(
     for number in range(4):
         log.write(step(number))
     log.write(EpochEnding(doing="validation"))
-    message, cursor = told(live)
+    message, cursor = message_of(live)
     assert message["status"]["doing"]["state"] == "between-epochs"
     log.write(EpochEnded(segment=0, step=3, start_ns=8_000_000, wall_ms=7.0, validation_ms=6.0))
     log.write(step(4, start_ns=15_000_000))
-    message, _ = told(live, cursor)
+    message, _ = message_of(live, cursor)
     assert message["status"]["doing"]["state"] == "running"
     (end,) = message["news"]
     assert (end["kind"], end["begin_ms"], end["wall_ms"]) == ("epoch", 7.0, 7.0)
@@ -403,6 +403,6 @@ def test_many_epochs_leave_room_for_other_news(log: EventLog, live: LiveRun) -> 
     for number in range(3_000):
         log.write(EpochEnded(segment=0, step=number, start_ns=number, wall_ms=1.0))
     log.write(Failed("the loss is NaN"))
-    message, _ = told(live)
+    message, _ = message_of(live)
     assert message["news"][-1]["kind"] == "failed"
     assert len(message["news"]) == 1_002

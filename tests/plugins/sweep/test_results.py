@@ -42,6 +42,7 @@ def finished_sweep() -> Sweep:
 
 
 def test_an_interval_needs_three_runs(finished_sweep: Sweep) -> None:
+    """The sweep runs the fastest configuration, 1, often enough, and the slowest, 3, less."""
     table = {item.index: item for item in results(finished_sweep).table}
     winner, slow = table[1].examples_per_second_at_median, table[3].examples_per_second_at_median
     assert winner is not None

@@ -188,6 +188,7 @@ def test_an_eager_collective_is_not_the_one_of_the_graph_with_the_same_name() ->
     capture = CaptureBuilder()
     capture.step(0, 0, 1000)
     capture.receive("CollectiveReduceV2", 100, 210, op="CollectiveReduceV2")
+    # The graph's one, and an eager one after the receive has completed.
     for begin, instance in ((110, 5), (300, 6)):
         name = "CollectiveReduceV2:CollectiveReduceV2"
         capture.add(name, begin, begin + 90, instance_key=instance)

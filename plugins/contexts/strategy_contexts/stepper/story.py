@@ -133,11 +133,12 @@ def _text(value: Mapping[str, Any], replica: int | None) -> str:
     parts = value["components"]
     own = [part for part in parts if part["replica"] == replica]
     if parts:
-        return " | ".join(_number(part) for part in (own or parts))
+        return " | ".join(_value_text(part) for part in (own or parts))
     return ", ".join(text for _, item in value["items"] if (text := _text(item, replica)))
 
 
-def _number(part: Mapping[str, Any]) -> str:
+def _value_text(part: Mapping[str, Any]) -> str:
+    """The number in a component of a value, or its type and shape if the trace has no number."""
     number = part["value"]
     if number is None:  # large, or symbolic while a function is traced
         return f"{part['dtype']}{part['shape']}" if part["shape"] is not None else part["dtype"]

@@ -1,6 +1,6 @@
 // What the collectives of the newest full capture moved, and how fast.
 
-import { el } from "../shared/dom.js";
+import { el, table } from "../shared/dom.js";
 import { joined, number, units } from "../shared/format.js";
 
 const GROUP = ["group", (row) => joined(units.count(row.group_size))];
@@ -20,7 +20,7 @@ export function collectivesTable(rows, definitions) {
   if (!rows.length) return el("p", { class: "quiet", text: "No collective in this capture: nothing was exchanged between replicas." });
   const groups = new Set(rows.map((row) => row.group_size));
   const columns = COLUMNS.filter((column) => column !== GROUP || groups.size > 1);
-  const head = columns.map(([title, , definition]) => el("th", { text: title, scope: "col", title: definitions[definition] }));
+  const head = columns.map(([text, , definition]) => ({ text, title: definitions[definition] }));
   const body = rows.map((row) => el("tr", {}, ...columns.map(([, text]) => el("td", { text: text(row) }))));
-  return el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
+  return table(head, body);
 }

@@ -14,6 +14,13 @@ export function el(tag, options = {}, ...children) {
   return node;
 }
 
+/** A table of rows below its columns: what each is called, or that as `text` with a `title`. */
+export function table(columns, rows, { caption, ...options } = {}) {
+  const head = columns.map((column) => el("th", { scope: "col", ...(column.text === undefined ? { text: column } : column) }));
+  const title = caption && el("caption", { text: caption });
+  return el("table", options, title, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
+}
+
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }

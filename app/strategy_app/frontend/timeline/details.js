@@ -1,6 +1,6 @@
 // What is known of a span: in the tooltip in short, below the timeline in full.
 
-import { el, setText } from "../shared/dom.js";
+import { el, setText, table } from "../shared/dom.js";
 import { joined, number, units } from "../shared/format.js";
 import { lengthText, replicaText, trackText } from "./text.js";
 
@@ -61,6 +61,6 @@ export function sameOpTable(copies, span, trackOf) {
     ];
     return el("tr", { class: row === span.row ? "own" : "" }, ...cells.map((text) => el("td", { text })));
   });
-  const head = ["The same op on each replica", "duration", "starts", ""].map((text) => el("th", { text, scope: "col" }));
-  return el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
+  const head = ["The same op on each replica", "duration", "starts", ""];
+  return table(head, body);
 }

@@ -7,7 +7,7 @@ import { drawFlows } from "./flows.js";
 import { drawPath } from "./path.js";
 import { drawPredicted, drawPredictedNames } from "./predicted.js";
 import { drawRange } from "./range.js";
-import { drawDevice, shortDevice } from "./text.js";
+import { drawDevice, drawTick, replicaText, shortDevice } from "./text.js";
 import { drawUnread } from "./unread.js";
 
 const LABEL_FROM_PX = 44;
@@ -169,12 +169,7 @@ function drawRuler(context, { viewport: v, theme }) {
   scaled.forEach((tick, i) => {
     const x = v.x(ticks[i]);
     if (x < v.left) return;
-    context.globalAlpha = 0.85;
-    const text = `${isFine ? "+" : ""}${tickText(tick, scaled)} ${unit}`;
-    const half = context.measureText(text).width / 2;
-    context.fillText(text, Math.min(Math.max(x, v.left + half), v.width - half), 30);
-    context.globalAlpha = 0.4;
-    context.fillRect(x, 37, 1, 5);
+    drawTick(context, v, x, `${isFine ? "+" : ""}${tickText(tick, scaled)} ${unit}`, 30);
   });
   context.globalAlpha = 1;
   v.base = isFine ? `${(base / 1e9).toFixed(3)} s` : "";
@@ -217,7 +212,7 @@ function drawTracks(context, { viewport: v, theme, tracks, replicaColour }) {
     }
     context.fillStyle = theme.text;
     context.font = `600 12px ${theme.font}`;
-    context.fillText(known ? `replica ${track.replica}` : "shared", known ? 19 : 4, top + 8, v.left - 24);
+    context.fillText(replicaText(track), known ? 19 : 4, top + 8, v.left - 24);
     context.font = `11px ${theme.font}`;
     drawDevice(context, v, shortDevice(track), top, track.num_rows);
   });

@@ -1,6 +1,6 @@
 // The links of the selected op to other tracks; those that were waited for stand out.
 
-import { el } from "../shared/dom.js";
+import { el, table } from "../shared/dom.js";
 import { joined, units } from "../shared/format.js";
 import { lengthText, replicaText } from "./text.js";
 
@@ -35,10 +35,10 @@ function arrow(context, x1, y1, x2, y2) {
 
 export function flowsOf(flows, trackOf) {
   const name = (row) => replicaText(trackOf(row));
-  const head = ["Linked", "from", "to", "bytes", "waited"].map((text) => el("th", { text, scope: "col" }));
+  const head = ["Linked", "from", "to", "bytes", "waited"];
   const body = flows.map((flow) => {
     const cells = [flow.kind, name(flow.from_row), name(flow.to_row), flow.bytes === null ? "size unknown" : joined(units.bytes(flow.bytes)), flow.waited_ns ? lengthText(flow.waited_ns) : "not waited for"];
     return el("tr", { class: flow.waited_ns ? "own" : "" }, ...cells.map((text) => el("td", { text })));
   });
-  return el("table", { class: "flows" }, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
+  return table(head, body, { class: "flows" });
 }

@@ -4,7 +4,7 @@ import { textOn } from "../shared/colour.js";
 import { el, setText } from "../shared/dom.js";
 import { fixed, number } from "../shared/format.js";
 import { niceTicks, tickText } from "../shared/scale.js";
-import { drawDevice, lengthText, replicaText, shortDevice } from "./text.js";
+import { drawDevice, drawTick, lengthText, replicaText, shortDevice } from "./text.js";
 
 const RULER = 22;
 const SPACE = 14;
@@ -116,11 +116,7 @@ function drawStepRuler(context, v, theme, { start_ns: start, measured_ns: measur
     const x = v.x(start + tick);
     if (tick < 0 || tick > last || x < v.left) return;
     const text = `${tickText(scaled[i], scaled)} ${isFine ? "µs" : "ms"}`;
-    const half = context.measureText(text).width / 2;
-    context.globalAlpha = 0.85;
-    context.fillText(text, Math.min(Math.max(x, v.left + half), v.width - half), v.predictedTop + 8);
-    context.globalAlpha = 0.4;
-    context.fillRect(x, v.predictedTop + 15, 1, 5);
+    drawTick(context, v, x, text, v.predictedTop + 8);
   });
   context.globalAlpha = 1;
 }
@@ -258,19 +254,10 @@ export class Prediction {
   // The predicted op under a point, as plain values; null if there is none.
   spanAt(x, y) {
     const { viewport: v, predicted } = this.view.scene;
-    const at = predicted && x >= v.left ? v.predictedRowTops.findIndex((top) => y >= top && y < top + v.rowHeight) : -1;
-    if (at < 0) return null;
-    const [ns, slack] = [v.ns(x), v.perPixel * 1.5];
+    if (!predicted) return null;
     const { row, start_ns: start, duration_ns: duration } = predicted.spans;
-    let best = null;
-    for (let i = 0; i < row.length; i++) {
-      if (row[i] !== at) continue;
-      const after = ns - start[i];
-      if (after < -slack || after > duration[i] + slack) continue;
-      const off = Math.max(-after, after - duration[i], 0);
-      if (best === null || off < best.off) best = { i, off };
-    }
-    return best && predicted.span(best.i);
+    const i = v.spanAt(x, y, v.predictedRowTops, { row, start, duration });
+    return i < 0 ? null : predicted.span(i);
   }
 
   tooltipLines(span) {

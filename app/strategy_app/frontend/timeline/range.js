@@ -1,6 +1,6 @@
 // The selected range: its edges and length on the canvas, what it consists of below the timeline.
 
-import { el } from "../shared/dom.js";
+import { el, table } from "../shared/dom.js";
 import { fixed, joined, number, units } from "../shared/format.js";
 import { lengthText, trackText } from "./text.js";
 
@@ -97,29 +97,28 @@ export class RangePanel {
     const known = replicas.filter(({ phases_ns: lengths }) => lengths);
     if (!known.length) return null;
     const phases = this.view.data.phases.filter((phase) => phase !== "delay" || known.some(({ phases_ns: lengths }) => lengths.delay));
-    const head = ["Replica", "", ...phases.map((phase) => names[phase] ?? phase), "ops"].map((text) => el("th", { text, scope: "col" }));
+    const head = ["Replica", "", ...phases.map((phase) => names[phase] ?? phase), "ops"];
     const body = known.map(({ replica, phases_ns: lengths, num_ops: ops }) => {
       const whole = phases.reduce((sum, phase) => sum + lengths[phase], 0) || 1;
       const bar = el("div", { class: "bar", "aria-hidden": "true" }, ...phases.map((phase) => coloured(phaseColours[phase], lengths[phase] / whole)));
       const cells = phases.map((phase) => el("td", {}, lengthText(lengths[phase]), el("small", { text: shareText(lengths[phase] / whole) })));
       return el("tr", {}, el("th", { scope: "row", text: String(replica) }), el("td", {}, bar), ...cells, el("td", { text: fixed(ops, 0) }));
     });
-    return el("table", { class: "phase-table" }, el("caption", { text: "Phases in the captured steps" }), el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
+    return table(head, body, { class: "phase-table", caption: "Phases in the captured steps" });
   }
 
   moved({ moved }) {
     if (!moved.length) return null;
-    const head = ["Begun here", "count", "bytes"].map((text) => el("th", { text, scope: "col" }));
+    const head = ["Begun here", "count", "bytes"];
     const body = moved.map(({ kind, count, bytes }) => el("tr", {}, el("th", { scope: "row", text: kind }), el("td", { text: fixed(count, 0) }), el("td", { text: bytes === null ? "size unknown" : joined(units.bytes(bytes)) })));
-    return el("table", {}, el("caption", { text: "Collectives and sends" }), el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
+    return table(head, body, { caption: "Collectives and sends" });
   }
 
   ops({ ops, num_op_rows: rows }) {
     if (!ops.length) return null;
     const { view } = this;
     const isEach = this.by === "op";
-    const columns = ["Op type", ...(isEach ? ["Name"] : []), "Device", "Count", "Self time", "Total", "Share"];
-    const head = columns.map((text) => el("th", { text, scope: "col", title: text === "Self time" ? SELF : undefined }));
+    const head = ["Op type", ...(isEach ? ["Name"] : []), "Device", "Count", { text: "Self time", title: SELF }, "Total", "Share"];
     const find = (text) => (text ? el("button", { type: "button", class: "find", text, title: "Find it on the timeline", on: { click: () => view.search.seek(text) } }) : "");
     const largest = ops[0].share || 1;
     const body = ops.map(({ op, name, track, count, self_ns: self, total_ns: total, share }) =>
@@ -139,7 +138,7 @@ export class RangePanel {
       "div",
       { class: "ops" },
       el("header", {}, el("h4", {}, "Ops by self time", el("span", { class: "count", text: left })), el("div", { class: "buttons", role: "group", "aria-label": "Group ops" }, ...choose)),
-      el("div", { class: "scrolled", tabindex: 0, role: "region", "aria-label": "Ops by self time" }, el("table", {}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body))),
+      el("div", { class: "scrolled", tabindex: 0, role: "region", "aria-label": "Ops by self time" }, table(head, body)),
     );
   }
 

@@ -34,6 +34,15 @@ export function drawDevice(context, v, text, top, rows) {
   }
 }
 
+/** The text of a ruler's tick, whose middle is at `y`, and its stroke below. */
+export function drawTick(context, v, x, text, y) {
+  const half = context.measureText(text).width / 2;
+  context.globalAlpha = 0.85;
+  context.fillText(text, Math.min(Math.max(x, v.left + half), v.width - half), y);
+  context.globalAlpha = 0.4;
+  context.fillRect(x, y + 7, 1, 5);
+}
+
 export function trackText(track) {
   const device = shortDevice(track);
   return device ? `${replicaText(track)} · ${device}` : replicaText(track);

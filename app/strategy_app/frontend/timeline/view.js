@@ -313,19 +313,9 @@ export class TimelineView {
 
   // The span under a point of the canvas, as plain values; null if it is empty.
   spanAt(x, y) {
-    const { data } = this.scene;
-    const row = this.viewport.rowAt(y);
-    if (!data || row < 0 || x < this.viewport.left) return null;
-    const [at, slack] = [this.viewport.ns(x), this.viewport.perPixel * 1.5];
-    let best = null;
-    for (let i = 0; i < data.count; i++) {
-      if (data.row[i] !== row) continue;
-      const after = at - data.start[i];
-      if (after < -slack || after > data.duration[i] + slack) continue;
-      const off = Math.max(-after, after - data.duration[i], 0);
-      if (best === null || off < best.off) best = { i, off };
-    }
-    return best && this.span(best.i);
+    const { viewport: v, scene } = this;
+    const i = scene.data ? v.spanAt(x, y, v.rowTops, scene.data) : -1;
+    return i < 0 ? null : this.span(i);
   }
 
   span(i) {

@@ -11,30 +11,30 @@ export class Viewport {
   setTracks(tracks) {
     const numRows = tracks.reduce((sum, track) => sum + track.num_rows, 0);
     this.rowHeight = numRows > 24 ? 12 : numRows > 8 ? 18 : 28;
-    this.trackTops = [];
     this.trackRows = tracks.map((track) => track.num_rows);
-    this.rowTops = [];
-    let y = this.top;
-    for (const track of tracks) {
-      this.trackTops.push(y);
-      for (let row = 0; row < track.num_rows; row++, y += this.rowHeight) this.rowTops.push(y);
-      y += this.gap;
-    }
-    this.measuredHeight = this.height = y + 4;
+    const placed = this.place(tracks, this.top);
+    [this.trackTops, this.rowTops] = [placed.trackTops, placed.rowTops];
+    this.measuredHeight = this.height = placed.bottom + 4;
   }
 
   // Rows below the measured ones, below `head` pixels of text and a ruler.
   setPredicted(tracks, head, ruler, space) {
     this.height = this.measuredHeight;
-    [this.predictedTop, this.predictedRowTops, this.predictedTrackTops] = [this.measuredHeight + head, [], []];
-    if (!tracks) return;
-    let y = this.predictedTop + ruler + 4;
+    this.predictedTop = this.measuredHeight + head;
+    const placed = this.place(tracks ?? [], this.predictedTop + ruler + 4);
+    [this.predictedTrackTops, this.predictedRowTops] = [placed.trackTops, placed.rowTops];
+    if (tracks) this.height = placed.bottom + space;
+  }
+
+  place(tracks, top) {
+    const [trackTops, rowTops] = [[], []];
+    let bottom = top;
     for (const track of tracks) {
-      this.predictedTrackTops.push(y);
-      for (let row = 0; row < track.num_rows; row++, y += this.rowHeight) this.predictedRowTops.push(y);
-      y += this.gap;
+      trackTops.push(bottom);
+      for (let row = 0; row < track.num_rows; row++, bottom += this.rowHeight) rowTops.push(bottom);
+      bottom += this.gap;
     }
-    this.height = y + space;
+    return { trackTops, rowTops, bottom };
   }
 
   trackEnd(i) {
@@ -74,7 +74,20 @@ export class Viewport {
     this.show(aroundNs - span * share, aroundNs + span * (1 - share));
   }
 
-  rowAt(y) {
-    return this.rowTops.findIndex((top) => y >= top && y < top + this.rowHeight);
+  rowAt(y, tops = this.rowTops) {
+    return tops.findIndex((top) => y >= top && y < top + this.rowHeight);
+  }
+
+  // The number of the span that is nearest to a point on its row; -1 if none is.
+  spanAt(x, y, tops, { row, start, duration }) {
+    const wanted = x < this.left ? -1 : this.rowAt(y, tops);
+    const [ns, slack] = [this.ns(x), this.perPixel * 1.5];
+    let [nearest, least] = [-1, Infinity];
+    for (let i = 0; i < row.length; i++) {
+      if (row[i] !== wanted) continue;
+      const away = Math.max(start[i] - ns, ns - start[i] - duration[i], 0);
+      if (away <= slack && away < least) [nearest, least] = [i, away];
+    }
+    return nearest;
   }
 }

@@ -42,7 +42,7 @@ class Segment:
     strategy: tf.distribute.Strategy
     model: Any
     optimizer: Any
-    loop: Loop
+    loop: Loop = field(init=False)  # made from the rest, so set when the rest is
     notes: list[str] = field(default_factory=list)
     parted: Parted | None = None
     """What is trained in place of the model's own variables, if anything is."""
@@ -153,7 +153,7 @@ def build(
 
     Raises LabError. Does not change any other segment.
     """
-    row, planned = strategy_catalog.row(spec.strategy), devices.planned(spec)
+    planned = devices.planned(spec)
     check_batch(spec.global_batch_size, planned.num_in_step)
     algorithm = collective_algorithms.decide(spec, planned)
     # Build the strategy first: a cluster must be joined before anything else runs ops, such as a
@@ -180,33 +180,12 @@ def build(
         shape_check.check(work, model, dataset.element_spec, first, loop=spec.loop)
     if carried is not None:
         state.put(state.variables(model, optimizer), carried)
-    loop: Loop
-    parted, steps, traced = None, StepCache(), None
-    if own is not None:
-        parted = own.parted(spec, work, strategy, model, optimizer)
-        loop, loop_notes = own.loop(spec, work, strategy, model, optimizer, parted, dataset)
-        notes += loop_notes
-    elif spec.loop == "fit":
-        loop = _fit_loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
-    else:
-        traced = _step(spec, planned, algorithm, work, strategy, model, optimizer, steps)
-        batches = distributed(strategy, dataset, has_cores=row.has_cores)
-        loop = CustomLoop(batches, traced.step, agreement)
-    return Segment(
-        spec,
-        planned,
-        algorithm,
-        work,
-        strategy,
-        model,
-        optimizer,
-        loop,
-        notes=notes,
-        parted=parted,
-        steps=steps,
-        traced=traced,
-        drew_seeds=built.drew_seeds,
-    )
+    parted = None if own is None else own.parted(spec, work, strategy, model, optimizer)
+    segment = Segment(spec, planned, algorithm, work, strategy, model, optimizer, notes, parted)
+    segment.drew_seeds = built.drew_seeds
+    segment.loop, loop_notes = _loop(segment, dataset, agreement)
+    notes += loop_notes
+    return segment
 
 
 def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
@@ -219,42 +198,54 @@ def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
     """
     check_batch(spec.global_batch_size, before.plan.num_in_step)
     algorithm = collective_algorithms.decide(spec, before.plan)
-    dataset = None
+    source: tf.data.Dataset | Loop = before.loop
     if first_example is not None:
         if spec.data is None:
-            dataset, _ = global_batches(spec, before.work, first_example)
+            source, _ = global_batches(spec, before.work, first_example)
         else:
-            dataset = _own_batches(spec, data.read(spec.data), first_example, before.model)
+            source = _own_batches(spec, data.read(spec.data), first_example, before.model)
     is_known = algorithm == before.algorithm or not algorithm.note
     notes = [] if is_known else [str(algorithm.note)]
     adapted = replace(before, spec=spec, algorithm=algorithm, notes=notes)
     if spec.capture.contexts:  # contexts are recorded while a step is traced
         adapted.steps = StepCache()
-    adapted.loop = _adapted_loop(adapted, dataset)
+    agreement = before.loop.agreement if isinstance(before.loop, CustomLoop) else None
+    adapted.loop, _ = _loop(adapted, source, agreement)
     return adapted
 
 
-def _adapted_loop(before: Segment, dataset: tf.data.Dataset | None) -> Loop:
-    """Return a new loop for a segment that was copied from the previous one with its loop.
+def _loop(
+    segment: Segment, source: tf.data.Dataset | Loop, agreement: CommandAgreement | None
+) -> tuple[Loop, list[str]]:
+    """The loop of a segment, with notes for the user.
 
-    It trains the same variables. It reads `dataset` or, if None, the data that the previous loop
-    has not read yet.
+    It reads a data set, or what the loop before it has not read yet.
     """
-    spec, strategy, model, optimizer = before.spec, before.strategy, before.model, before.optimizer
+    spec, work, strategy = segment.spec, segment.work, segment.strategy
+    model, optimizer = segment.model, segment.optimizer
+    row = strategy_catalog.row(spec.strategy)
     own: OwnLoop | None = strategies.own_loop(spec)
     if own is not None:
-        source = before.loop if dataset is None else dataset
-        parted = before.parted
-        return own.loop(spec, before.work, strategy, model, optimizer, parted, source)[0]
-    if dataset is None:
-        batches = before.custom.batches
+        return own.loop(spec, work, strategy, model, optimizer, segment.parted, source)
+    if isinstance(source, CustomLoop):
+        batches = source.batches
+    elif spec.loop == "fit":
+        marks = FitMarks(
+            strategy,
+            model,
+            optimizer,
+            Delays(_delays_ms(spec, segment.plan)),
+            wanted=spec.capture.marks and not spec.xla,
+            has_central_copy=row.has_central_copy,
+        )
+        loop = FitLoop(
+            strategy, model, optimizer, work, source, spec=spec, marks=marks, agreement=agreement
+        )
+        return loop, []
     else:
-        has_cores = strategy_catalog.row(spec.strategy).has_cores
-        batches = distributed(strategy, dataset, has_cores=has_cores)
-    before.traced = _step(
-        spec, before.plan, before.algorithm, before.work, strategy, model, optimizer, before.steps
-    )
-    return CustomLoop(batches, before.traced.step, before.custom.agreement)
+        batches = distributed(strategy, source, has_cores=row.has_cores)
+    segment.traced = _step(segment)
+    return CustomLoop(batches, segment.traced.step, agreement), []
 
 
 def _own_batches(
@@ -263,55 +254,24 @@ def _own_batches(
     return examples.batches(spec.global_batch_size, spec.seed, first_example, model)
 
 
-def _fit_loop(
-    spec: RunSpec,
-    planned: DevicePlan,
-    work: workload.Workload,
-    strategy: tf.distribute.Strategy,
-    model: Any,
-    optimizer: Any,
-    dataset: tf.data.Dataset,
-    agreement: CommandAgreement | None,
-) -> FitLoop:
-    marks = FitMarks(
-        strategy,
-        model,
-        optimizer,
-        Delays(_delays_ms(spec, planned)),
-        wanted=spec.capture.marks and not spec.xla,
-        has_central_copy=strategy_catalog.row(spec.strategy).has_central_copy,
-    )
-    return FitLoop(
-        strategy, model, optimizer, work, dataset, spec=spec, marks=marks, agreement=agreement
-    )
-
-
-def _step(
-    spec: RunSpec,
-    planned: DevicePlan,
-    algorithm: collective_algorithms.Algorithm,
-    work: workload.Workload,
-    strategy: tf.distribute.Strategy,
-    model: Any,
-    optimizer: Any,
-    steps: StepCache,
-) -> TracedStep:
-    """The custom loop's step: the one in `steps`, or a new one that is added to `steps`."""
+def _step(segment: Segment) -> TracedStep:
+    """The custom loop's step: one that was traced on these variables before, or a new one."""
+    spec = segment.spec
 
     def build(delays: Delays) -> Step:
         return build_step(
-            strategy,
-            model,
-            optimizer,
-            work,
+            segment.strategy,
+            segment.model,
+            segment.optimizer,
+            segment.work,
             delays=delays,
             with_marks=spec.capture.marks,
             with_xla=spec.xla,
-            split=tpu_cores.splitter(strategy, spec),
+            split=tpu_cores.splitter(segment.strategy, spec),
         )
 
-    delays_ms = _delays_ms(spec, planned)
-    return steps.get(kind_of(spec, algorithm, delays_ms), delays_ms, build)
+    delays_ms = _delays_ms(spec, segment.plan)
+    return segment.steps.get(kind_of(spec, segment.algorithm, delays_ms), delays_ms, build)
 
 
 def _delays_ms(spec: RunSpec, planned: DevicePlan) -> dict[int, float]:

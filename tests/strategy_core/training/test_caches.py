@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +143,9 @@ def test_the_segment_cache_is_bounded() -> None:
     num_bytes = sum(array.nbytes for array in held) * left.plan.num_replicas
     for kept in (SegmentCache(max_kept=2), SegmentCache(max_bytes=2 * num_bytes)):
         for spec in rates:
-            kept.keep(replace(left, spec=spec), held)
+            segment = copy(left)
+            segment.spec = spec
+            kept.keep(segment, held)
         assert kept.find(rates[0]) is None, "the one left longest ago goes first"
         assert kept.find(rates[1]) is not None
         assert kept.find(rates[2].with_changes({"inject": [{"replica": 1, "ms": 5}]})) is not None

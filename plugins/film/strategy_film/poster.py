@@ -32,7 +32,7 @@ def poster(
         middle = (moved.all_entered_ns + moved.end_ns) // 2
     else:
         middle = length_ns // 2
-        return _usual_moment(nodes, _said_at(middle, captions, length_ns), middle)
+        return _usual_moment(nodes, _time_of_caption(middle, captions, length_ns), middle)
     return min(max(middle, 0), length_ns)
 
 
@@ -44,7 +44,8 @@ def _moved_ns(exchange: Exchange) -> int:
     return exchange.end_ns - exchange.all_entered_ns
 
 
-def _said_at(at_ns: int, captions: Sequence[Caption], length_ns: int) -> Stretch:
+def _time_of_caption(at_ns: int, captions: Sequence[Caption], length_ns: int) -> Stretch:
+    """While the caption that is there at a time stays; the whole film if none is there."""
     edges = [*(caption.start_ns for caption in captions), length_ns]
     return next(
         (Stretch(start, end) for start, end in pairwise(edges) if start <= at_ns < end),

@@ -101,6 +101,11 @@ def _sum(
     groups: list[list[int]],
     core: int,
 ) -> list[tf.Tensor]:
+    """An all-reduce in each group of replicas, of the values on one core of each of them.
+
+    A host adds its own values up first; one replica of each host then sends the sum to the root,
+    which is another one for each collective, so that no core has all the work.
+    """
     results: list[Any] = [None] * len(values)
     for members in groups:
         turn = len(expansion.report.collectives)

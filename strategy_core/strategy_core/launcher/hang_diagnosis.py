@@ -37,8 +37,8 @@ class HangDiagnosis:
 
     def is_over(self, now: float) -> bool:
         """Whether all stacks have arrived, or `ANSWER_S` have passed."""
-        said = (_said_since(*log) for log in self._logs.values())
-        return now > self._asked_at + ANSWER_S or all(map(stack_probe.is_whole, said))
+        printed = (_text_after(*log) for log in self._logs.values())
+        return now > self._asked_at + ANSWER_S or all(map(stack_probe.is_whole, printed))
 
     def find_hung(
         self,
@@ -86,7 +86,7 @@ class HangDiagnosis:
         log = self._logs.get(worker.folder.worker)
         if log is None or worker.activity.stopped_since is not None:
             return None
-        return stack_probe.read(_said_since(*log))
+        return stack_probe.read(_text_after(*log))
 
 
 def _size(path: Path) -> int:
@@ -96,10 +96,10 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _said_since(log: Path, start: int) -> str:
+def _text_after(log: Path, num_bytes: int) -> str:
     try:
         with open_file(log) as file:
-            file.seek(start)
+            file.seek(num_bytes)
             return file.read().decode(errors="replace")
     except OSError:
         return ""

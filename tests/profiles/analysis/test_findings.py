@@ -902,6 +902,7 @@ def test_the_call_that_takes_a_prefetched_batch_is_no_wait_for_input(tmp_path: P
         write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
     )
     facts = gather_facts(profile, profile.segments[0])
+    # A third of the step, but no longer than the call itself takes.
     call = InputShare(
         segment=0,
         num_steps=299,

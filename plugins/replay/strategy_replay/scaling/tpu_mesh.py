@@ -99,7 +99,8 @@ def predict_mesh(
         notes = (*notes, "The latency of a message is not known, and counts as 0")
     per_replica, per_chip = len(expansion.coordinates[0]), expansion.topology[3]
     times = tuple(
-        _time(number, num_bytes, per_replica, per_chip, link) for number in sorted({*num_replicas})
+        _time(replicas, num_bytes, per_replica, per_chip, link)
+        for replicas in sorted({*num_replicas})
     )
     return MeshPrediction(
         profile.name, link.name, count, num_bytes, per_replica, per_chip, times, notes
@@ -137,26 +138,30 @@ def _all_reduces(
     return sum(each.count for each in reduces), total, notes
 
 
-def _time(number: int, num_bytes: int, per_replica: int, per_chip: int, link: Link) -> MeshTime:
-    chips_per_replica = math.ceil(per_replica / per_chip)
-    replicas_per_chip = max(1, per_chip // per_replica)
-    groups = math.ceil(number / replicas_per_chip)
+def _time(
+    num_replicas: int, num_bytes: int, cores_per_replica: int, cores_per_chip: int, link: Link
+) -> MeshTime:
+    """The time of the module's formula, whose n are the `groups`: each of the replicas of one chip,
+    or of one replica's chips. A replica reduces `num_bytes`."""
+    chips_per_replica = math.ceil(cores_per_replica / cores_per_chip)
+    replicas_per_chip = max(1, cores_per_chip // cores_per_replica)
+    groups = math.ceil(num_replicas / replicas_per_chip)
     num_chips = groups * chips_per_replica
     mesh = mesh_of(num_chips, max(1, link.num_links // 2))
     if groups < 2:
-        return MeshTime(number, num_chips, mesh, 0.0, 0.0)
+        return MeshTime(num_replicas, num_chips, mesh, 0.0, 0.0)
     moved = 2 * (groups - 1) / groups * num_bytes
     # GB/s are 10^6 bytes per ms.
-    per_link = link.bandwidth_gbps * 1e6 / link.num_links
+    bytes_per_ms = link.bandwidth_gbps * 1e6 / link.num_links
     axes = [length for length in mesh if length > 1]
     wrapped = sum(2 if length >= _WRAPPED_FROM else 1 for length in axes)
-    latency = (link.latency_us or 0.0) / 1e3 * 2 * sum(length - 1 for length in axes)
+    latency_ms = (link.latency_us or 0.0) / 1e3 * 2 * sum(length - 1 for length in axes)
     return MeshTime(
-        number,
+        num_replicas,
         num_chips,
         mesh,
-        moved / chips_per_replica / (wrapped * per_link) + latency,
-        moved / (len(axes) * per_link) + latency,
+        moved / chips_per_replica / (wrapped * bytes_per_ms) + latency_ms,
+        moved / (len(axes) * bytes_per_ms) + latency_ms,
     )
 
 

@@ -135,7 +135,7 @@ def own_closures(built: Any) -> Callable[[], Any]:
     from strategy_profiles.registered import registered
 
     file = registered("strategies")[SPEC.strategy].load()
-    dataset = global_batches(SPEC, built.work, 0).dataset
+    dataset, _ = global_batches(SPEC, built.work, 0)
     closures = file.closures(
         SPEC, built.work, built.strategy, built.model, built.optimizer, dataset
     )

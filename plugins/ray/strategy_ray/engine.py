@@ -24,7 +24,7 @@ from typing import Any, cast
 import strategy_profiles
 from strategy_core.cluster.discovery.resolve import JOB, resolve
 from strategy_core.launcher.launcher import Launcher
-from strategy_core.launcher.multi_host_run import Part, check_multi_host
+from strategy_core.launcher.multi_host_run import check_multi_host
 from strategy_core.planning import validation
 from strategy_profiles.errors import LabError, RunFolderError
 from strategy_profiles.run.status import State
@@ -119,7 +119,7 @@ def run_task(config: dict[str, Any]) -> None:
         own_task = resolve("TF_CONFIG", environment={**os.environ, JOB: config["job"]})
         process = own_task.process
         with Launcher() as launcher:
-            handle = launcher.join(Part(own_task, checkpoint), spec, config["folder"])
+            handle = launcher.join(own_task, spec, config["folder"], checkpoint)
             is_asked = False
             while not handle.wait(_LOOK_EVERY_S):
                 if not is_asked and ray.get(config["actor"].is_stopped.remote()):

@@ -19,7 +19,6 @@ from strategy_core.cli._watching import report, watch
 from strategy_core.cluster.discovery.resolve import RequestedCluster, forms, resolve
 from strategy_core.cluster.discovery.task_address import OwnTask, strategy_in_cluster
 from strategy_core.launcher.launcher import Launcher
-from strategy_core.launcher.multi_host_run import Part
 from strategy_profiles.extras import require
 from strategy_profiles.registered import registered
 from strategy_profiles.spec.run_spec import RunSpec
@@ -72,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     os.environ.update(own_task.environment)
     folder = args.output or default_folder(own_task, spec)
     with Launcher() as launcher:
-        handle = launcher.join(Part(own_task, args.resume, _tell), spec, folder)
+        handle = launcher.join(own_task, spec, folder, args.resume, _report)
         watch(handle, args.json, own_task.process)
     return report(handle, args.json, with_summary=own_task.process == 0)
 
@@ -117,5 +116,5 @@ def _wanted(request: Request) -> RequestedCluster:
     )
 
 
-def _tell(sentence: str) -> None:
+def _report(sentence: str) -> None:
     print(f"strategy-lab: {sentence}", file=sys.stderr, flush=True)

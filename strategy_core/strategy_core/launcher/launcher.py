@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Self
 
 from strategy_core.cluster.discovery.peer_probe import check_own_port, wait_for_names
+from strategy_core.cluster.discovery.task_address import OwnTask
 from strategy_core.cluster.local_rank import local_rank_of
 from strategy_core.launcher import runs_lock
 from strategy_core.launcher.claim import claim, claim_part
 from strategy_core.launcher.deployment import Deployment
-from strategy_core.launcher.multi_host_run import MultiHost, Part, check_multi_host
+from strategy_core.launcher.multi_host_run import MultiHost, check_multi_host
 from strategy_core.launcher.run_handle import STOP_GRACE_S, RunHandle
 from strategy_core.launcher.worker_pool import SpareState, WorkerPool
 from strategy_core.planning import validation
@@ -116,12 +117,21 @@ class Launcher:
             self._active.append(handle)
             return handle
 
-    def join(self, part: Part, spec: RunSpec, run_folder: str | Path) -> RunHandle:
+    def join(
+        self,
+        own_task: OwnTask,
+        spec: RunSpec,
+        run_folder: str | Path,
+        checkpoint: Path | None = None,
+        report: Callable[[str], None] = lambda _sentence: None,
+    ) -> RunHandle:
         """Start one process of a run whose others have launchers on their own hosts.
 
-        The folder may be one that all hosts share, or one of this host's own. Raises LabError.
+        The folder may be one that all hosts share, or one of this host's own. The checkpoint, if
+        one is given, is the same in all processes. `report` is called with sentences about the
+        peers that the process waits for. Raises LabError.
         """
-        folder, own_task = Path(run_folder), part.own_task
+        folder = Path(run_folder)
         check_multi_host(spec)
         local_rank = local_rank_of(own_task.cluster, own_task.process, True, os.environ)
         validation.check(spec, self.inventory(), local_rank)
@@ -130,8 +140,10 @@ class Launcher:
             check_own_port(own_task)
             claim_part(folder, spec, own_task)
             with _removed_on_error(worker_folder(folder, own_task.process).path):
-                deployment = MultiHost(part, spec, folder)
-                handle = RunHandle(spec, folder, self._workers, deployment, self._stop_grace_s)
+                deployment = MultiHost(own_task, spec, folder, report)
+                handle = RunHandle(
+                    spec, folder, self._workers, deployment, self._stop_grace_s, checkpoint
+                )
             self._active.append(handle)
             return handle
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,28 +46,23 @@ _REPORT_EVERY_S = 30.0
 _COMMANDS_EVERY_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One host's process of a run."""
-
-    own_task: OwnTask
-    checkpoint: Path | None = None
-    """The checkpoint to start from, the same in all processes; None for a new run."""
-    report: Callable[[str], None] = lambda _sentence: None
-    """Called with a sentence about the peers that the process waits for."""
-
-
 class MultiHost(Deployment):
-    """The deployment of one process of a cluster."""
+    """The deployment of one process of a cluster.
+
+    `report` is called with a sentence about the peers that the process waits for.
+    """
 
     first_number = OWN_NUMBERS_FROM
     can_restart = False
     """The processes of the other hosts would have to restart, too."""
 
-    def __init__(self, part: Part, spec: RunSpec, folder: Path) -> None:
+    def __init__(
+        self, own_task: OwnTask, spec: RunSpec, folder: Path, report: Callable[[str], None]
+    ) -> None:
         super().__init__()
-        own_task, now = part.own_task, time.monotonic()
-        self._part = part
+        now = time.monotonic()
+        self._own_task = own_task
+        self._report_to = report
         self._spec = spec
         self._folder = folder
         self._is_server = own_task.cluster.has_coordinator and own_task.process != 0
@@ -80,14 +74,13 @@ class MultiHost(Deployment):
         self._last_command = 0
 
     def launch_log(self, run: Path) -> LaunchLog:
-        return LaunchLog(run, self._part.own_task.process, platform.node())
+        return LaunchLog(run, self._own_task.process, platform.node())
 
     def start_group(
         self, start: GroupStart, workers: WorkerPool, inbox: Inbox, numbers: Iterator[int]
     ) -> ProcessGroup:
         """Start the one process of this host."""
-        own_task = self._part.own_task
-        start = replace(start, checkpoint=start.checkpoint or self._part.checkpoint)
+        own_task = self._own_task
         command = start.command(
             next(numbers),
             own_task.process,
@@ -102,7 +95,7 @@ class MultiHost(Deployment):
     def take_message(self, group: ProcessGroup, message: Mapping[str, Any]) -> bool:
         self._has_joined |= "joined" in message
         if "failed" in message and group.leader.lost_a_peer:
-            group.silent_peers = silent_peers(self._part.own_task)
+            group.silent_peers = silent_peers(self._own_task)
         # A server is done as soon as it serves. It leaves after the coordinator, not before.
         return not (self._is_server and "done" in message)
 
@@ -114,7 +107,7 @@ class MultiHost(Deployment):
 
     def check(self, group: ProcessGroup, log: LaunchLog, now: float) -> list[protocol.Command]:
         self._watch_peers(group, now)
-        if self._part.own_task.process != 0 or now < self._read_commands_at:
+        if self._own_task.process != 0 or now < self._read_commands_at:
             return []
         self._read_commands_at = now + _COMMANDS_EVERY_S
         return self._read_commands(log, group.leader.step)
@@ -169,7 +162,7 @@ class MultiHost(Deployment):
     def _report(self, sentence: str, now: float) -> None:
         if now > self._report_at:
             self._report_at = now + _REPORT_EVERY_S
-            self._part.report(sentence)
+            self._report_to(sentence)
 
     def _has_met(self, group: ProcessGroup) -> bool:
         """Whether TensorFlow has connected the cluster, as far as this process needs it."""

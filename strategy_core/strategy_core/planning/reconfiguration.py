@@ -39,7 +39,7 @@ HOSTS_ADVICE = "Stop the run, and start it again on every host with the new flag
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerState:
+class RunningWorker:
     """The properties of a running process that decide how it can make a change."""
 
     logical: Mapping[str, int]
@@ -61,7 +61,7 @@ class Decision:
     why: str = ""
 
 
-def decide(before: RunSpec, after: RunSpec, wanted: DevicePlan, worker: WorkerState) -> Decision:
+def decide(before: RunSpec, after: RunSpec, wanted: DevicePlan, worker: RunningWorker) -> Decision:
     """Choose how `worker` makes the change to `after`, whose device plan is `wanted`."""
     in_force = worker.plan and why_nothing_changes(before, worker.plan, after, wanted)
     if in_force:
@@ -118,7 +118,7 @@ def fixed_fields(spec: RunSpec) -> list[str]:
     return [name for name in RunSpec.model_fields if name not in free]
 
 
-def _lacking_devices(spec: RunSpec, wanted: DevicePlan, worker: WorkerState) -> str | None:
+def _lacking_devices(spec: RunSpec, wanted: DevicePlan, worker: RunningWorker) -> str | None:
     """A message on the logical devices that a worker lacks for `spec`; None if it has all."""
     count = worker.logical.get(wanted.kind, 0)
     if wanted.num_logical > count:

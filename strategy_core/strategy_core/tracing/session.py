@@ -49,7 +49,8 @@ class Session:
         """Of all threads: a replica's thread has no call of its own."""
         self._fetched: dict[int, Fetched] = {}
         """Batches since the last call, by iterator."""
-        self._recording: Recording | None = None
+        self.recording: Recording | None = None
+        """The recording, once a step was found."""
         self._owner: threading.Thread | None = None
         """The thread whose steps are recorded."""
         self.fit: weakref.ref[Any] | None = None
@@ -129,11 +130,6 @@ class Session:
         if self.settings.waits:
             self.idle()
 
-    @property
-    def recording(self) -> Recording | None:
-        """The recording, once a step was found."""
-        return self._recording
-
     def close(self) -> None:
         """Record nothing from now on."""
         self._is_over = self.faults.is_over = True
@@ -144,8 +140,8 @@ class Session:
         Which functions train is seen when they are traced, which a notebook may do in another cell
         than the one that is recorded.
         """
-        self.is_idle, self.left = True, self._recording
-        self._recording, self._owner = None, None
+        self.is_idle, self.left = True, self.recording
+        self.recording, self._owner = None, None
         self.has_scheduled = False
 
     def keep_graphs(self, graphs: FirstGraphs) -> None:
@@ -195,14 +191,14 @@ class Session:
             call.start_ns, call.begin_ns = time.time_ns(), time.monotonic_ns()
             unit.num_calls += 1
             skips = self.leaves_out_next and self._skips(unit)
-            if self._recording is None and unit.trains and not skips:
+            if self.recording is None and unit.trains and not skips:
                 self._begin_recording(call)
-            if self._recording is not None:
-                if self._recording.step is not None:
-                    self._recording.boundary(unit)
+            if self.recording is not None:
+                if self.recording.step is not None:
+                    self.recording.boundary(unit)
                 if self.is_due is not None:
                     self.end_if_due()
-            recording = self._recording
+            recording = self.recording
             if recording is not None and unit.trains and self._owner is caller.thread:
                 recording.enter(call, list(self._fetched.values()))
             if not unit.is_eager:  # an eager step has no end, and other calls may be in it
@@ -245,7 +241,7 @@ class Session:
             call.own_examples = call.own_examples or call.unit.undivided
             if self._graphs is not None:
                 self.first_call_done(call.unit)
-            recording = self._recording
+            recording = self.recording
             if recording is None or self._owner is not call.caller.thread:
                 self._done_elsewhere(recording, call)
             elif call.unit.trains:
@@ -289,7 +285,7 @@ class Session:
 
     def end_if_due(self) -> None:
         """Become idle after the last step of the recording."""
-        recording = self._recording
+        recording = self.recording
         if recording is None or self.is_due is None:
             return
         if recording.step is None and self.is_due(recording):
@@ -320,7 +316,7 @@ class Session:
 
             if updates_by_itself(call.unit):
                 self._begins_to_train(call)
-        recording = self._recording
+        recording = self.recording
         if not call.unit.trains or recording is None or not self._is_owner():
             self.num_elsewhere += call.unit.trains
             return
@@ -332,22 +328,22 @@ class Session:
     def num_scheduled(self) -> int:
         """Steps that this thread has given to a coordinator and not waited for, if it is the one
         that is recorded."""
-        recording = self._recording
+        recording = self.recording
         return recording.num_scheduled if recording is not None and self._is_owner() else 0
 
     @guarded
     def result_fetched(self, value: Any, place: Callable[[], str]) -> None:
         """After the result of a scheduled step has arrived, at a line of the program."""
-        if self.num_scheduled and self._recording is not None:
-            self._recording.result_fetched(weakref.ref(value), place)
+        if self.num_scheduled and self.recording is not None:
+            self.recording.result_fetched(weakref.ref(value), place)
             self.has_scheduled = bool(self.num_scheduled)
             self.end_if_due()
 
     @guarded
     def end_scheduled(self, *, has_failed: bool) -> None:
         """After `join`: every step that was scheduled is done, or one of them raised."""
-        if self.num_scheduled and self._recording is not None:
-            self._recording.joined(has_failed=has_failed)
+        if self.num_scheduled and self.recording is not None:
+            self.recording.joined(has_failed=has_failed)
             self.has_scheduled = False
             self.end_if_due()
 
@@ -421,7 +417,7 @@ class Session:
         recorded, only counts the step, by its first part.
         """
         self._fetched.clear()
-        recording, is_counted = self._recording, call.is_counted
+        recording, is_counted = self.recording, call.is_counted
         call.is_counted = True
         if recording is None or not self._is_owner():
             self.num_elsewhere += recording is not None and not is_counted
@@ -445,8 +441,8 @@ class Session:
         call = self.this_thread.call or (self.open_calls[-1] if self.open_calls else None)
         if call is not None:
             call.unit.is_update = True
-        elif self._recording is not None and self._is_owner():
-            self._recording.is_assigned = True
+        elif self.recording is not None and self._is_owner():
+            self.recording.is_assigned = True
 
     def first_call(self, owner: Any) -> None:
         """A function that trains is called for the first time."""
@@ -525,13 +521,13 @@ class Session:
             fetched.caller = caller
             fetched.iterator = weakref.ref(iterator)
             fetched.start_ns, fetched.begin_ns = time.time_ns(), time.monotonic_ns()
-            if self._recording is None or self._owner is not caller.thread:
+            if self.recording is None or self._owner is not caller.thread:
                 return fetched
-            if self._recording.step is not None:
-                self._recording.boundary(None)
+            if self.recording.step is not None:
+                self.recording.boundary(None)
             if self.is_due is not None:
                 self.end_if_due()
-            recording = self._recording
+            recording = self.recording
             if recording is not None and fetched.iterator in recording.iterators:
                 fetched.step = recording.step or recording.recorder.begin_ahead()
                 fetched.begin_ns = time.monotonic_ns()  # without the recorder's own time
@@ -566,8 +562,8 @@ class Session:
                 step.waited_ns = took_ns + (step.waited_ns or 0)
             if error is None:
                 self._fetched[id(fetched.iterator())] = fetched
-            elif self._recording is not None and step is not None:
-                self._recording.leave_ahead()
+            elif self.recording is not None and step is not None:
+                self.recording.leave_ahead()
         except Exception as fault:
             self.faults.tell(fault)
         finally:
@@ -580,14 +576,14 @@ class Session:
     def profiler_begins(self) -> None:
         """The program is about to start TensorFlow's profiler, of which a process has one."""
         self._is_profiled = True
-        if self._recording is not None:
-            self._recording.yield_profiler()
+        if self.recording is not None:
+            self.recording.yield_profiler()
 
     @guarded
     def profiler_ended(self) -> None:
         self._is_profiled = False
-        if self._recording is not None:
-            self._recording.take_profiler_back()
+        if self.recording is not None:
+            self.recording.take_profiler_back()
 
     @guarded
     def graph_trace_begins(self) -> None:
@@ -595,14 +591,14 @@ class Session:
         self._is_graph_traced = True
         if self._graphs is not None:
             self._graphs.abandon()
-        if self._recording is not None:
-            self._recording.yield_graphs()
+        if self.recording is not None:
+            self.recording.yield_graphs()
 
     @guarded
     def graph_trace_ended(self) -> None:
         self._is_graph_traced = False
-        if self._recording is not None:
-            self._recording.take_graphs_back()
+        if self.recording is not None:
+            self.recording.take_graphs_back()
 
     # -- the program's own recorder
 
@@ -612,8 +608,8 @@ class Session:
         if self.is_idle:
             return
         self.own_record, self.faults.is_over = path, True
-        if self._recording is not None:
-            self._recording.leave_to_program(path)
+        if self.recording is not None:
+            self.recording.leave_to_program(path)
 
     # -- Keras
 
@@ -642,7 +638,7 @@ class Session:
                 return None
         if not self._claim(self.this_thread.thread):
             return None
-        return self._recording or self._recorder()
+        return self.recording or self._recorder()
 
     # -- the recording
 
@@ -657,7 +653,7 @@ class Session:
         """
         if self.is_idle:
             return False
-        if self._recording is None and is_unrecorded_child(self.settings):
+        if self.recording is None and is_unrecorded_child(self.settings):
             report_unrecorded(self.settings)
             self.close()
             return False
@@ -671,13 +667,13 @@ class Session:
             self.stacks.watch(thread.ident)
 
     def _recorder(self) -> Recording:
-        if self._recording is None:
+        if self.recording is None:
             from strategy_core.tracing.recording import Recording
 
-            self._recording = Recording(self.settings, self._graphs, self.stacks)
+            self.recording = Recording(self.settings, self._graphs, self.stacks)
             self.when_recording()
             if self._is_profiled:
-                self._recording.yield_profiler()
+                self.recording.yield_profiler()
             if self._is_graph_traced:
-                self._recording.yield_graphs()
-        return self._recording
+                self.recording.yield_graphs()
+        return self.recording

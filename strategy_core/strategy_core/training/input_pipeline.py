@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
@@ -17,16 +17,13 @@ from strategy_profiles.run.tensorflow_names import PYTHON_OPS
 from strategy_profiles.spec.run_spec import RunSpec
 
 
-class Batches(NamedTuple):
-    """The endless global batches of a run."""
+def global_batches(
+    spec: RunSpec, work: Workload, first_example: int
+) -> tuple[tf.data.Dataset, Any]:
+    """The endless global batches from position `first_example` of the stream; raises SpecError.
 
-    dataset: tf.data.Dataset
-    first: Any = None
-    """The first batch of the data set; None if it was not checked."""
-
-
-def global_batches(spec: RunSpec, work: Workload, first_example: int) -> Batches:
-    """The global batches from position `first_example` of the stream; raises SpecError."""
+    Also returns the first batch of the data set; None if it was not checked.
+    """
     size = spec.global_batch_size
     if work.can_start_anywhere:
         dataset = work.build_dataset(size, spec.seed, first_example=first_example)
@@ -41,7 +38,7 @@ def global_batches(spec: RunSpec, work: Workload, first_example: int) -> Batches
         dataset = dataset.repeat()
     if not work.can_start_anywhere:
         dataset = _from_example(dataset, first_example)
-    return Batches(dataset if work.is_built_in else _checked(dataset, first), first)
+    return dataset if work.is_built_in else _checked(dataset, first), first
 
 
 def _from_example(dataset: tf.data.Dataset, first_example: int) -> tf.data.Dataset:

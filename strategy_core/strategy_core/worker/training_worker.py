@@ -327,7 +327,7 @@ class WorkerRun:
 
     def _decide(self, spec: RunSpec) -> Decision:
         """How this process, and those that it is one of, make the change to `spec`."""
-        worker = reconfiguration.WorkerState(
+        worker = reconfiguration.RunningWorker(
             logical_devices.created(),
             len(tf.config.get_visible_devices("GPU")),
             self._member is not None,

@@ -13,7 +13,7 @@ from strategy_core.planning.reconfiguration import (
     FIXED_FIELDS,
     MAX_TRACED,
     Decision,
-    WorkerState,
+    RunningWorker,
     changed_spec,
     check_planned_on_hosts,
     decide,
@@ -80,13 +80,13 @@ def test_a_planned_change_may_take_a_delayed_replica_away() -> None:
     validation.check(planned, machine)
 
 
-EIGHT_CPUS = WorkerState({"CPU": 8})
+EIGHT_CPUS = RunningWorker({"CPU": 8})
 ALONE = RunSpec(strategy="mirrored", devices="cpu:4", global_batch_size=64)
 PEERS = RunSpec(strategy="multi-worker-mirrored", workers=2, devices="cpu:1", global_batch_size=64)
 
 
 def _decided(
-    before: RunSpec, changes: dict[str, object], worker: WorkerState = EIGHT_CPUS
+    before: RunSpec, changes: dict[str, object], worker: RunningWorker = EIGHT_CPUS
 ) -> Decision:
     after = changed_spec(before, changes, step=3)
     machine = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0", ""),), "2.21")
@@ -119,12 +119,12 @@ def test_a_fresh_worker_is_asked_for_with_the_reason() -> None:
     assert _decided(ALONE, {"devices": "cpu:16"}).why == (
         "this worker was started with 8 logical CPUs, and cpu:16 needs 16"
     )
-    worker = WorkerState({"CPU": 8}, num_traced=MAX_TRACED + 1)
+    worker = RunningWorker({"CPU": 8}, num_traced=MAX_TRACED + 1)
     assert "has traced 51 step graphs" in _decided(ALONE, {"global_batch_size": 128}, worker).why
 
 
 def test_a_process_of_a_cluster_keeps_its_strategy_and_variables() -> None:
-    worker = WorkerState({"CPU": 1}, is_in_cluster=True)
+    worker = RunningWorker({"CPU": 1}, is_in_cluster=True)
     assert _decided(PEERS, {"global_batch_size": 128}, worker).how == "adapt"
     decision = _decided(PEERS, {"learning_rate": 0.5}, worker)
     assert decision.how == "fresh-worker"
@@ -136,7 +136,7 @@ def test_gpus_that_are_split_otherwise_take_a_fresh_worker() -> None:
     before = RunSpec(devices="gpu:2", global_batch_size=64)
     after = RunSpec(devices="gpu:4", gpu_memory_mb=1_000, global_batch_size=64)
     wanted = plan(after, Inventory(gpus, "2.21"))
-    worker = WorkerState({"GPU": 4}, num_gpus=4)
+    worker = RunningWorker({"GPU": 4}, num_gpus=4)
     assert decide(before, after, wanted, worker).why == (
         "this worker's GPUs are split into 1, not 2"
     )

@@ -164,7 +164,7 @@ def test_distributed_iterators_end_at_once_for_they_have_no_tuning_thread() -> N
 
     spec = RunSpec(devices="cpu:4", workload="digits-mlp", global_batch_size=8)
     strategy = private_tf.mirrored_strategy([f"CPU:{index}" for index in range(4)])
-    dataset = input_pipeline.global_batches(spec, load("digits-mlp"), 0).dataset
+    dataset, _ = input_pipeline.global_batches(spec, load("digits-mlp"), 0)
 
     def num_threads(iterator: object) -> int:
         next(iterator)  # type: ignore[call-overload]

@@ -84,7 +84,7 @@ def test_another_batch_size_continues_at_the_next_example() -> None:
     batch, _ = next(training._current.custom.batches)
     first = training._current.strategy.experimental_local_results(batch[0])[0]
     spec = training.spec.with_changes({"global_batch_size": 4})
-    stream = global_batches(spec, load("digits-mlp"), 72).dataset
+    stream, _ = global_batches(spec, load("digits-mlp"), 72)
     np.testing.assert_array_equal(first[:4], next(iter(stream))[0])
 
 

@@ -41,12 +41,12 @@ def find_replicas(spans: Spans, names: Sequence[str], num_devices: int) -> Repli
     """Return the replicas of a host's events; `names` are the texts of `spans.name`."""
     number = _by_name(names)[spans.name]
     is_on_device = spans.device >= 0
-    if not is_on_device.any():
+    if not is_on_device.any():  # the host's CPU ran all of them: only names tell replicas apart
         number = np.where(spans.category != OTHER, number, -1)
         return _of_names(spans, np.where(number >= 0, number, _of_merged(spans, names, number)))
     is_op = is_on_device & (spans.category != TRANSFER)
     busy, _ = distinct(spans.device[is_op if is_op.any() else is_on_device])
-    if len(distinct(number[is_op & (number >= 0)])[0]) > len(busy):
+    if len(distinct(number[is_op & (number >= 0)])[0]) > len(busy):  # several share a device
         return _of_names(spans, np.where(is_on_device, number, -1))
     replica_of = np.full(num_devices + 1, -1)  # the last is the host
     replica_of[busy] = np.arange(len(busy))

@@ -178,6 +178,8 @@ class _Lifetimes:
         return node.op in _PASS_ON or node.index not in self._ran
 
     def _last_of(self, index: int) -> tuple[int, int]:
+        """The end, in ns, of the last reader of what a node makes, and that reader; (0, -1) if none
+        reads it. Where a reader passes it on, those behind it read it, too."""
         known = self._last.get(index)
         if known is not None:
             return known

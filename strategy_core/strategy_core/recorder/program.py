@@ -93,9 +93,9 @@ class ProgramRecorder:
         return self._counted(self.recorder.dataset(batches))
 
     def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
-        place = _place()
+        task = _configured_task()
         # In a cluster a process knows its own share of a batch alone.
-        is_whole = place is None or len(place.cluster) == 1
+        is_whole = task is None or len(task.cluster) == 1
         for batch in batches:
             number = num_examples(batch) if is_whole else None
             step = self.recorder.open_step
@@ -152,10 +152,10 @@ def join_run(run: Path, capture: Capture | None, stacks: StackSampler | None = N
     log = EventLog(folder.events)
     recorder = Recorder(folder, capture=capture, log=log, stacks=stacks, is_guest=True)
     recorder.write(environment())
-    place = _place()
-    if place is not None and len(place.cluster) > 1:
-        recorder.clock = join_clock(place.cluster, place.process)
-        recorder.links = LinkMeter(place.cluster, place.process)
+    task = _configured_task()
+    if task is not None and len(task.cluster) > 1:
+        recorder.clock = join_clock(task.cluster, task.process)
+        recorder.links = LinkMeter(task.cluster, task.process)
     else:  # of two processes on one machine, each would take the other for another program
         recorder.resources = ResourceSampler(read_groups=own_times)
     return recorder
@@ -345,7 +345,7 @@ def full_name(device: str) -> str:
     return str(named.to_string())
 
 
-def _place() -> OwnTask | None:
+def _configured_task() -> OwnTask | None:
     """This process's task according to TF_CONFIG, or None if TF_CONFIG is missing or invalid."""
     try:
         return resolve("TF_CONFIG")
@@ -362,8 +362,8 @@ def own_task() -> tuple[str, int] | None:
 
 def worker_number() -> int:
     """This process's worker number from TF_CONFIG; 0 for a single process."""
-    place = _place()
-    if place is not None:
-        return place.process
+    task = _configured_task()
+    if task is not None:
+        return task.process
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     return int(resolver.task_id or 0)

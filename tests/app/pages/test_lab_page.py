@@ -384,7 +384,7 @@ def test_moves_that_arrive_again_or_change_nothing_are_not_sent(
     rerun(at)
     log.write(opened(2, run.spec.with_changes(run.asked[1])))
     log.write(CommandAnswered(2, "reconfigure", "applied", 12))
-    MOVED_AT[-1] -= 2
+    MOVED_AT[-1] -= 2  # the next one is the second move once more
     move(at, {"0/2": 30})
     rerun(at)
     assert [asked["inject"] for asked in run.asked[1:]] == [[]]

@@ -5,14 +5,18 @@ From the samples of the training thread and from the text of the program, as far
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
-from strategy_profiles.analysis.account.regions import Regions, regions_of, samples_at
+from strategy_profiles.analysis.account.regions import (
+    Regions,
+    lines_of_steps,
+    regions_of,
+    samples_at,
+)
 from strategy_profiles.analysis.program_loops import loops_around, search_in
 from strategy_profiles.run.event_parts import SourceLine
 from strategy_profiles.tables.columns import Bools
@@ -25,8 +29,6 @@ FEWEST_SAMPLES, MOST_CORES = 10, 0.25
 MOST = 0.5
 """Part of the samples at a line from which it is said to run ops."""
 _DATASET = "DatasetV2."
-LEADS = 0.1
-"""Part of the samples in steps that a line must lead to."""
 
 
 class LineWork(Struct, frozen=True):
@@ -87,15 +89,3 @@ def _loops(regions: Regions, file: str, line: int) -> tuple[list[SourceLine], So
     searches = search_in(loops[-1]) if loops else None
     begins = [SourceLine(file, loop.lineno, lines[loop.lineno]) for loop in loops]
     return begins, SourceLine(file, searches, lines[searches]) if searches else None
-
-
-def lines_of_steps(regions: Regions, file: str) -> set[int]:
-    """The lines of a file that lead to steps: a sample at the edge of a step may be at another."""
-    stacks = regions.stacks
-    places = stacks.place[regions.is_step | regions.is_first]
-    num_at: Counter[int] = Counter()
-    for number, num_samples in Counter(places.tolist()).items():
-        frames = stacks.places[number].frames
-        for line in {frame.line for frame in frames if frame.file == file}:
-            num_at[line] += num_samples
-    return {line for line, number in num_at.items() if number >= LEADS * len(places)}

@@ -13,6 +13,7 @@ segments in one loop the earlier one has the time until the later one begins.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,6 +34,8 @@ from strategy_profiles.tables.columns import Bools, Ints
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
+LEADS = 0.1
+"""Part of the samples in steps that a line must lead to."""
 Line = tuple[str, int]
 
 
@@ -184,6 +187,18 @@ def _belongs(stacks: Stacks, is_in_step: Bools) -> Bools:
             for place in stacks.places
         ]
     return samples_at(stacks, inside)
+
+
+def lines_of_steps(regions: Regions, file: str) -> set[int]:
+    """The lines of a file that lead to steps: a sample at the edge of a step may be at another."""
+    stacks = regions.stacks
+    places = stacks.place[regions.is_step | regions.is_first]
+    num_at: Counter[int] = Counter()
+    for number, num_samples in Counter(places.tolist()).items():
+        frames = stacks.places[number].frames
+        for line in {frame.line for frame in frames if frame.file == file}:
+            num_at[line] += num_samples
+    return {line for line, number in num_at.items() if number >= LEADS * len(places)}
 
 
 def samples_at(stacks: Stacks, is_place: Sequence[bool]) -> Bools:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from strategy_profiles.analysis.account.regions import regions_of, samples_at
-from strategy_profiles.analysis.line_work import lines_of_steps
+from strategy_profiles.analysis.account.regions import lines_of_steps, regions_of, samples_at
 from strategy_profiles.analysis.program_loops import loop_calling
 from strategy_profiles.run.event_parts import Loop, StackFrame
 from strategy_profiles.run.stacks import Stacks

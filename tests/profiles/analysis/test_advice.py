@@ -16,8 +16,10 @@ import strategy_profiles
 from strategy_profiles.analysis.account.op_time import OpTime
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.registry import RULES
+from strategy_profiles.analysis.advice.rules.retracing import NO_NAME
 from strategy_profiles.analysis.array_copies import ArrayCopies
 from strategy_profiles.analysis.busy_threads import BusyThread
+from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.communication import Traffic
 from strategy_profiles.analysis.element_types import ComputedIn
 from strategy_profiles.analysis.facts import Facts, Finding, Gain
@@ -441,6 +443,19 @@ def test_what_to_do_about_a_line_between_steps_is_what_the_line_does(
     rows = [row, *(each for each in facts.account.rows if each.row != row.row)]
     found = advice_by_key(replace(facts, account=replace(facts.account, rows=tuple(rows))))
     assert remedy in found["argument-copy" if call == "constant" else "between-steps"].advice
+
+
+def test_functions_without_a_name_in_steps_that_predict_are_those_of_its_data(
+    facts_with_illness: Any,
+) -> None:
+    facts = facts_with_illness("healthy")
+    cause = Cause("tracing", NO_NAME, None, None, None, 3, 5.0, 5.0, 1.0, None)
+    held_up = replace(facts.held_up, causes=(cause, *facts.held_up.causes))
+    facts = replace(facts, held_up=held_up)
+    assert "retracing" in advice_by_key(facts)
+    row = Row("loop/steps/predict", "predict", 100.0, "sampled", 50, 10)
+    account = replace(facts.account, rows=(row, *facts.account.rows))
+    assert "retracing" not in advice_by_key(replace(facts, account=account))
 
 
 def test_python_around_the_calls_beside_a_busy_thread_is_that_of_the_thread(

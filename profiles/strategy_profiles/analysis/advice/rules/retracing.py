@@ -41,6 +41,8 @@ from strategy_profiles.run.events import COMPILED_AGAIN, MADE_AGAIN, SHAPE_CHANG
 KEY = "retracing"
 ROWS = ("loop/steps/tracing", "loop/steps", "loop/between/tracing")
 NO_GAIN = "Steps that trace are left out of a replay."
+NO_NAME = "a tf.function"
+"""Name of a traced function that the recorder did not see."""
 FEWEST_RETRACES = 2
 GATHER = "Strategy.gather"
 OF_CHANGES = {
@@ -111,7 +113,7 @@ def _in_steps(facts: Facts) -> tuple[str, str, Cost | None, float | None] | None
         count = (
             f"{len(traced.steps):,} of the {units.counted(steps.count - 1, 'step')} after the first"
         )
-    elif captured and captured[0].num_steps >= FEWEST_RETRACES:
+    elif captured and captured[0].num_steps >= FEWEST_RETRACES and not _is_of_predict(facts, name):
         count = (
             f"{captured[0].num_steps} of {units.counted(facts.held_up.num_steps, 'captured step')}"
         )
@@ -123,6 +125,13 @@ def _in_steps(facts: Facts) -> tuple[str, str, Cost | None, float | None] | None
         return said, name, _longer_than_the_others(facts), None
     said = f"{said} Building its graph takes {of_a_step(facts, building_ms, wall)}."
     return said, name, per_step(facts, building_ms, wall), building_ms
+
+
+def _is_of_predict(facts: Facts, name: str) -> bool:
+    """Whether calls of predict() or evaluate() in the steps trace functions of no name: each call
+    makes a data set with some."""
+    within = (facts.account.row(f"loop/steps/{kind}") for kind in ("predict", "validation"))
+    return name == NO_NAME and any(row is not None for row in within)
 
 
 def _longer_than_the_others(facts: Facts) -> Cost | None:

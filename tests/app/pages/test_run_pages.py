@@ -76,7 +76,8 @@ def test_an_empty_runs_folder_says_what_to_do(page: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("page", PAGES)
 def test_an_unknown_run_is_named_and_another_can_be_chosen(page: str, runs: Path) -> None:
     at = open_page(page, runs, run="../secret")
-    assert "There is no run named ../secret" in text_of(at)
+    text = text_of(at).replace("\\", "")  # Markdown, whose signs are escaped in a name
+    assert "There is no run named ../secret" in text
     assert set(RECIPES) <= set(_names(at.selectbox("pick_run").options))
 
 

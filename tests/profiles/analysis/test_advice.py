@@ -458,6 +458,26 @@ def test_functions_without_a_name_in_steps_that_predict_are_those_of_its_data(
     assert "retracing" not in advice_by_key(replace(facts, account=account))
 
 
+def test_a_line_that_calls_nothing_is_named_by_its_loop_and_by_what_searches_in_it(
+    facts_with_illness: Any,
+) -> None:
+    """Samples are taken at calls and at the ends of loops: they may be of the lines before it."""
+    facts = facts_with_illness("healthy")
+    place = ("sampled", 50, 10, "me/train.py", 40)
+    took_ms = 0.5 * facts.account.loop_ms
+    row = Row("loop/between/own-lines", "own-lines", took_ms, *place, "out[i] = self.boost")
+    rows = [row, *(each for each in facts.account.rows if each.row != row.row)]
+    loop = SourceLine("me/train.py", 37, "    for i, item in enumerate(items):")
+    search = SourceLine("me/train.py", 38, "        if item not in self.seen:")
+    work = LineWork(loops=(loop,), searches=search)
+    account = replace(facts.account, rows=tuple(rows))
+    facts = replace(facts, account=account, read_line_work=lambda *_: work)
+    found = advice_by_key(facts)["between-steps"]
+    assert "in the loop at train.py:37 (`for i, item in enumerate(items):`)" in found.sentence
+    assert found.advice.startswith("train.py:38 (`if item not in self.seen:`) looks at one element")
+    assert found.evidence["place"] == "train.py:37"
+
+
 def test_python_around_the_calls_beside_a_busy_thread_is_that_of_the_thread(
     facts_with_illness: Any,
 ) -> None:

@@ -12,6 +12,7 @@ from strategy_profiles.analysis.account.sampled import ENOUGH
 from strategy_profiles.analysis.cost import Cost
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import SourceLine
 
 SHARE = 0.05
 """Of the loop without its first step: a row that takes less has no finding."""
@@ -74,17 +75,19 @@ def main_line(facts: Facts, *rows: Row) -> Row:
     return replace(longest, total_ms=total_ms[longest.place])
 
 
-def at_line(facts: Facts, *rows: Row) -> str:
-    """` at train.py:62 (`for x, y in data`)`, with its share if that is not all of the rows."""
+def at_line(facts: Facts, *rows: Row, loop: SourceLine | None = None) -> str:
+    """` at train.py:62 (`for x, y in data`)`, with its share if that is not all of the rows; or the
+    loop that the line is in."""
     line = main_line(facts, *rows)
     if line.place is None:
         return ""
     text = f" (`{line.text}`)" if line.text else ""
+    where = f"at {line.place}{text}"
+    if loop is not None:
+        where = f"in the loop at {loop.place} (`{loop.text.strip()}`)"
     whole_ms = sum(row.total_ms for row in rows)
     part = line.total_ms / whole_ms if whole_ms else 1.0
-    if part > 0.9:
-        return f" at {line.place}{text}"
-    return f", {units.share(part)} of it at {line.place}{text}"
+    return f" {where}" if part > 0.9 else f", {units.share(part)} of it {where}"
 
 
 def how_long(facts: Facts, *rows: Row) -> str:

@@ -6,7 +6,9 @@ Takes the time between steps in which the program runs its own lines, eager ops,
 that is not the step: 5 % of the loop or more, with the line that takes most of it. Says so if the
 gaps grow: the median of each quarter of the run is longer than that of the one before, and the last
 twice the first. Of a line at which the process uses less than a quarter of a core it says that it
-waits. Of a run without samples it says how long the gaps are, not what fills them.
+waits. Of a line that calls nothing it names the loop: Python lets other threads run at calls and at
+the ends of loops, so the samples of such a line may be of those before it. Of a run without samples
+it says how long the gaps are, not what fills them.
 
 ## Why is this slow
 
@@ -42,6 +44,7 @@ from strategy_profiles.analysis.advice.rows import (
 from strategy_profiles.analysis.advice.rules import argument_copy, growing_steps
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.growth import growth
+from strategy_profiles.analysis.line_work import LineWork
 from strategy_profiles.reporting import units
 
 KEY = "between-steps"
@@ -79,21 +82,23 @@ def find(facts: Facts) -> Iterator[Finding]:
             if argument_copy.makes_tensor(line):
                 continue  # `argument-copy` reports it
             adds = grown or (_adds(line) and any(growing_steps.find(facts)))
+            work = facts.read_line_work(line.file or "", line.line or 0)
+            loop = work.loops[-1] if work.loops and "(" not in (line.text or "") else None
+            at = at_line(facts, row, loop=loop)
             yield finding(
                 facts,
                 KEY,
-                f"{subject} takes {how_long(facts, row)}{at_line(facts, row)}.{_grows(grown)}",
-                f"{_searches(facts, line)}{growing_steps.ADVICE}" if adds else _advice(facts, line),
+                f"{subject} takes {how_long(facts, row)}{at}.{_grows(grown)}",
+                _on_growth(work) if adds else _advice(facts, line),
                 cost_of(facts, row),
                 grows_ms=list(grown) if grown else None,
-                place=line.place,
+                place=(loop or line).place,
             )
 
 
-def _searches(facts: Facts, line: Row) -> str:
+def _on_growth(work: LineWork) -> str:
     """What grows may be a list that is searched."""
-    work = facts.read_line_work(line.file or "", line.line or 0)
-    return f"{of_search(work.searches)} " if work.searches else ""
+    return of_search(work.searches) if work.searches else growing_steps.ADVICE
 
 
 def _adds(line: Row) -> bool:

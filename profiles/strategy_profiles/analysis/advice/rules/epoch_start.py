@@ -12,8 +12,10 @@ twice as long in one run as in another, so that time counts half in the order of
 ## Why is this slow
 
 A new iterator starts the input pipeline again: threads, buffers, the first batch. Freeing the last
-one waits for its threads, for seconds where other programs use the cores. Under a strategy each
-epoch pays for both, and no replica works meanwhile.
+one waits for its threads, for seconds where other programs use the cores. Under MirroredStrategy
+the same loop waited from 10 ms to 1.1 s a time while the next iterator was there, with 13 ms of
+processor time, and whatever the options of the dataset were. Under a strategy each epoch pays for
+both, and no replica works meanwhile.
 
 ## What to do
 

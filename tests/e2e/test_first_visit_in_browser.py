@@ -166,8 +166,7 @@ def test_tables_and_fields_have_their_places_before_the_browser_can_draw_them(
     path: str, open_page: Callable[..., Page], seen: Server
 ) -> None:
     page = open_page("about:blank", viewport={"width": 1280, "height": 720})
-    held: list[Route] = []
-    page.route(LATE, lambda route: held.append(route))  # noqa: PLW0108
+    held = hold(page, LATE)
     page.goto(seen.address(path, **SEEN), wait_until="commit")
     last = page.get_by_role("heading").last
     grids = page.locator("[class*=st-key-grid_rows_]")
@@ -195,8 +194,7 @@ def test_nothing_moves_on_a_phone_whichever_script_comes_last(
 ) -> None:
     """What draws a part comes late, and that of the parts further up comes last."""
     page = open_page("about:blank", viewport={"width": 390, "height": 844})
-    held: list[Route] = []
-    page.route(PARTS, lambda route: held.append(route))  # noqa: PLW0108
+    held = hold(page, PARTS)
     watch_layout(page)
     page.goto(seen.address(path.lstrip("/"), **QUERIES.get(path, SEEN)), wait_until="commit")
     page.locator("[data-test-script-state=notRunning]").wait_for()
@@ -206,6 +204,13 @@ def test_nothing_moves_on_a_phone_whichever_script_comes_last(
         page.wait_for_timeout(400)  # within 300 ms React would draw the parts together
     wait_until_drawn(page)
     assert layout_shift(page) < GOOD
+
+
+def hold(page: Page, pattern: re.Pattern[str]) -> list[Route]:
+    """The requests that a page makes for what fits a pattern, which do not go on by themselves."""
+    held: list[Route] = []
+    page.route(pattern, lambda route: held.append(route))  # noqa: PLW0108
+    return held
 
 
 def tops_of(places: list[Locator]) -> list[float]:

@@ -357,7 +357,9 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_array_copies=lambda: profile.once(
             ("array-copies", number), lambda: array_copies(profile, number)
         ),
-        read_line_work=lambda file, line: line_work(profile, number, file, line),
+        read_line_work=lambda file, line: profile.once(
+            (f"line-work-{number}-{file}", line), lambda: line_work(profile, number, file, line)
+        ),
         read_batch_line=lambda worker: batch_line(profile, worker),
         noted=_noted(profile, number),
         whole_reads=_whole_reads(profile, number),

@@ -7,8 +7,6 @@ from collections.abc import Collection
 from contextlib import suppress
 
 LoopNode = ast.For | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-_LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SEARCHES = (ast.In, ast.NotIn)
 
 
 def loops_around(text: str, line: int, not_around: Collection[int]) -> list[LoopNode]:
@@ -17,7 +15,7 @@ def loops_around(text: str, line: int, not_around: Collection[int]) -> list[Loop
     Not that of a generator, of which the caller asks one element at a time.
     """
     nodes = _nodes(text)
-    loops = [node for node in nodes if isinstance(node, _LOOPS) and _has(node, line)]
+    loops = [node for node in nodes if isinstance(node, LoopNode) and _has(node, line)]
     own = [
         loop
         for loop in loops
@@ -55,7 +53,7 @@ def loop_calling(text: str, line: int, not_around: Collection[int]) -> int | Non
 def search_in(loop: LoopNode) -> int | None:
     """The line of a loop that asks whether an element is `in` something that has a name."""
     for node in ast.walk(loop):
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], _SEARCHES):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
             where = node.comparators[0]
             if isinstance(where, ast.Name | ast.Attribute):
                 return node.lineno

@@ -93,9 +93,10 @@ _STRONG = (
     "workers",
 )
 """What these functions do, they do as a whole: the outermost of them counts."""
-
 _TAKEN = ("input", "epoch-start")
+"""What is done to take a batch."""
 _AT_EPOCH_END = ".on_epoch_end"
+"""How the name of the method ends that Keras calls of a `PyDataset`."""
 
 
 class Stack(NamedTuple):

@@ -85,12 +85,14 @@ def advice_on_line(facts: Facts, line: Row | StackFrame, *, each_step: bool = Tr
 
 
 def advice_by_text(line: Row | StackFrame, *, each_step: bool = True) -> str | None:
+    """What to do about a line that says something which is known to be slow."""
     text = (line.text or "").strip()
     known = _OF_STEPS | _OF_DATA if each_step else _OF_DATA
     return next((advice for like, advice in known.items() if re.fullmatch(like, text)), None)
 
 
 def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:
+    """What to do about a line that waits, runs ops, reads a dataset, or is in a loop of Python."""
     if line.file is None or line.line is None:
         return None
     work = facts.read_line_work(line.file, line.line)
@@ -110,6 +112,7 @@ def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:
 
 
 def of_search(line: SourceLine) -> str:
+    """What to do about a line that asks whether an element is `in` something."""
     return (
         f"{line.place} (`{line.text.strip()}`) looks at one element after the other if it searches "
         "a list: a set or a dict finds one at once."

@@ -59,7 +59,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         "Do the work of that thread in another process (multiprocessing), before training, or in "
         "the dataset's map(). Where the thread must stay, sys.setswitchinterval(0.0005) lets the "
         "training thread go on sooner: by default it waits up to 5 ms after each call.",
-        per_step(facts, held_ms, wall),
+        per_step(facts, held_ms, wall, "derived" if waits else "measured"),
         place=line.place,
         cores=cores,
     )

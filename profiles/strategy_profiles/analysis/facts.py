@@ -46,6 +46,7 @@ from strategy_profiles.analysis.placed import Placed, placed
 from strategy_profiles.analysis.python_in_ops import PythonInOps, python_in_ops
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.analysis.retracing import Retracing, retracing
+from strategy_profiles.analysis.same_each_step import SameEachStep, same_each_step
 from strategy_profiles.analysis.side_by_side import side_by_side
 from strategy_profiles.analysis.steps import UNLIKE_THE_OTHERS, StepTimes, step_times
 from strategy_profiles.analysis.stragglers import Stragglers, stragglers
@@ -180,6 +181,8 @@ class Facts(Struct, frozen=True):
     read_longer_op: Callable[[int, Collection[int]], LongerOp | None]
     read_growing_op: Callable[[], LongerOp | None]
     """The op that takes longer in later captured steps; None if none does."""
+    read_same_each_step: Callable[[], SameEachStep | None]
+    """The ops that compute the same in each step; None if there are none."""
     read_lone_worker: Callable[[], LoneWorker | None]
     """The worker of a `ClusterCoordinator` that the others wait for; None if there is none."""
     read_longest_before: Callable[[], LongestBefore | None]
@@ -340,6 +343,9 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         ),
         read_side_by_side=lambda: profile.once(
             ("side-by-side", number), lambda: side_by_side(profile, number)
+        ),
+        read_same_each_step=lambda: profile.once(
+            ("same-each-step", number), lambda: same_each_step(profile, segment)
         ),
         read_lone_worker=lambda: lone_worker(profile, number),
         read_longest_before=lambda: longest_before(profile, number),

@@ -137,26 +137,6 @@ CHECK_NUMERICS, APPLIES_GRADIENTS = "enable_check_numerics(", "apply_gradients("
 RUNS_EAGERLY = ("run_eagerly", "run_functions_eagerly(")
 IN_FLOAT64 = ("float64", "set_floatx(")
 IN_FLOAT16 = ("float16", "set_global_policy(", "set_dtype_policy(")
-CHANGEABLE = (
-    *(SHUFFLE, ".map(", ".batch(", ".prefetch(", ".cache(", ".compile(", "tf.function"),
-    *PYTHON_OF_INPUT,
-    *(
-        FROM_FUNCTION,
-        FROM_VALUES,
-        ALL_REDUCE,
-        PER_REPLICA_SIZE,
-        CHECK_NUMERICS,
-        APPLIES_GRADIENTS,
-        *OF_KERAS,
-        *PRINTS,
-        *WRITES_SUMMARIES,
-        *UNROLLS,
-        *RUNS_EAGERLY,
-        *IN_FLOAT64,
-        *IN_FLOAT16,
-    ),
-)
-"""What lines say that a remedy changes, whether they were sampled or not."""
 LONGEST_LINE = 120
 """Characters of a line that are recorded."""
 

@@ -16,7 +16,7 @@ from strategy_profiles.analysis.account.regions import Regions, regions_of, samp
 from strategy_profiles.analysis.account.sampled import kinds_between
 from strategy_profiles.analysis.epoch_ends import recorded_ends
 from strategy_profiles.analysis.steps import step_times
-from strategy_profiles.run.event_parts import CHANGEABLE, LONGEST_LINE, SourceLine
+from strategy_profiles.run.event_parts import LONGEST_LINE, SourceLine
 from strategy_profiles.tables.columns import Bools
 
 if TYPE_CHECKING:
@@ -85,13 +85,11 @@ def _makes_iterator(regions: Regions) -> Bools:
 
 
 def recorded_lines(profile: Profile) -> tuple[SourceLine, ...]:
-    """The lines of the program, of the first process, that were sampled or are near such lines, and
-    those that a remedy might change, as their text says."""
+    """The lines of the program, of the first process: of its files that were recorded, and near
+    lines that were sampled."""
     stacks = profile.stacks(min(profile.workers, default=0))
     lines = dict(stacks.around)
     for file, text in stacks.sources.items():
         for number, line in enumerate(text.splitlines(), 1):
-            code = line.partition("#")[0]
-            if any(call in code for call in CHANGEABLE):
-                lines[file, number] = line.rstrip().expandtabs()[:LONGEST_LINE]
+            lines[file, number] = line.rstrip().expandtabs()[:LONGEST_LINE]
     return tuple(SourceLine(*place, text) for place, text in lines.items())

@@ -45,14 +45,17 @@ def op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     return profile.once(("op-times", segment), lambda: _op_times(profile, segment))
 
 
-def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
+def computing_spans(profile: Profile, segment: int) -> pa.Table:
+    """The ops of replicas that compute, of the typical captured steps."""
     steps = set(typical_captured_steps(profile, segment).tolist())
     columns = ("segment", "step", "replica", "name", "op", "category", "duration_ns")
     rows = of_segment(of_steps(profile.columns("spans", columns), steps), segment)
-    is_own = pc.and_(
-        pc.equal(rows["category"].cast(pa.string()), "compute"), rows["replica"].is_valid()
-    )
-    rows = rows.filter(is_own)
+    is_own = pc.equal(rows["category"].cast(pa.string()), "compute")
+    return rows.filter(pc.and_(is_own, rows["replica"].is_valid()))
+
+
+def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
+    rows = computing_spans(profile, segment)
     if not rows.num_rows:
         return ()
     names, ops, number = distinct_ops(rows)

@@ -42,7 +42,7 @@ _OF_KERAS = {
 
 _OF_CALLS = {
     r"\.predict\w*\(": prediction.ADVICE,
-    r"\.(test|evaluate)\w*\(": validation.ADVICE,
+    r"\.(test|evaluate)\w*\(": validation.OF_EVALUATE,
     r"\.(save\w*|write)\(": checkpoint.ADVICE,
 }
 """By what the callback's longest line calls."""
@@ -65,7 +65,8 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def _advice(facts: Facts, name: str, line: Row) -> str:
     if name in _OF_KERAS:
-        return _OF_KERAS[name]
+        made = facts.said_at(f"{name}(")
+        return f"{_OF_KERAS[name]}{f' It is made{made}.' if made else ''}"
     of_call = (words for call, words in _OF_CALLS.items() if re.search(call, line.text or ""))
     if advice := next(of_call, None):
         return advice

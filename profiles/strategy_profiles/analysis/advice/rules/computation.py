@@ -13,7 +13,8 @@ It is the work that the program asks for.
 
 ## What to do
 
-The finding says what makes the time of such an op shorter, if that is known of its type. Where the
+Compute once, before the loop, what the graph computes of values that no step changes. Else the
+finding says what makes the time of such an op shorter, if that is known of its type. Where the
 op belongs to the model, more replicas or faster devices help. Where it does not, such as a metric
 over all candidates, do it less often.
 """
@@ -27,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from strategy_profiles.analysis.account.op_time import OpTime
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.growth import growth
+from strategy_profiles.analysis.same_each_step import SameEachStep
 from strategy_profiles.errors import shortened
 from strategy_profiles.reporting import units
 from strategy_profiles.run.tensorflow_names import PYTHON_OPS
@@ -98,6 +100,14 @@ OF_AN_UPDATE = (
 )
 _UPDATES = ("Assign", "Resource")
 """How the names of ops begin that write a variable."""
+OF_THE_SAME = (
+    "Nothing that {these} read changes from step to step: constants, tensors that the function "
+    "captured, and variables that no op of the step writes. Compute it once, before the loop, and "
+    "keep the result in a tensor or a tf.Variable; again when the program itself changes what it "
+    "is made of."
+)
+_LEAST_OF_SAME = 0.1
+"""Of the time of all ops: what computes the same in each step, to be worth saying."""
 OF_ANY_OP = "more replicas, a faster device or less work per step help."
 OF_A_METRIC = "If an op is needed only for a metric, compute it less often."
 LIMITS = 0.4
@@ -129,6 +139,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     of_product = [OF_A_PRODUCT] if not is_update and _is_product(facts.ops, groups[0][0]) else []
     remedies = [*_of_type(op), *of_product, *([] if trains else [OF_A_METRIC])]
     remedies.append(f"Otherwise {OF_ANY_OP}" if remedies else OF_ANY_OP.capitalize())
+    same = _same(facts)
+    if same is not None and same.share > shares[0] / 2:
+        remedies, trains = [OF_THE_SAME.format(these=_these(same))], False
     yield finding(
         facts,
         KEY,
@@ -140,6 +153,17 @@ def find(facts: Facts) -> Iterator[Finding]:
         ops=[_named(group) for group in groups],
         trains=trains,
     )
+
+
+def _same(facts: Facts) -> SameEachStep | None:
+    """What computes the same in each step; None if that is little."""
+    same = facts.read_same_each_step()
+    return same if same is not None and same.share >= _LEAST_OF_SAME else None
+
+
+def _these(same: SameEachStep) -> str:
+    at = f" at {same.line.rpartition('/')[2]}" if same.line else ""
+    return f"{units.listed([f'`{op}`' for op in same.ops[:MOST]])}{at}"
 
 
 def _sentence(named: Sequence[str], of_loop: float, loop: str) -> str:

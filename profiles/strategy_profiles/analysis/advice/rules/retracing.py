@@ -20,6 +20,7 @@ Create each `tf.function` once, pass changing numbers as tensors, and give chang
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -39,19 +40,24 @@ from strategy_profiles.reporting import units
 from strategy_profiles.run.events import COMPILED_AGAIN, MADE_AGAIN, SHAPE_CHANGES, VALUE_CHANGES
 
 KEY = "retracing"
-ROWS = ("loop/steps/tracing", "loop/steps", "loop/between/tracing")
+ROWS = ("loop/steps/tracing", "loop/steps/idle", "loop/steps", "loop/between/tracing")
 NO_GAIN = "Steps that trace are left out of a replay."
 NO_NAME = "a tf.function"
 """Name of a traced function that the recorder did not see."""
 FEWEST_RETRACES = 2
 GATHER = "Strategy.gather"
 OF_CHANGES = {
-    VALUE_CHANGES: "Pass changing numbers as tensors (tf.constant, tf.Variable).",
+    VALUE_CHANGES: "Pass changing numbers as tensors (tf.constant, tf.Variable){which}.",
     SHAPE_CHANGES: (
         "Give the tf.function an input_signature with None for the sizes that change, or "
         "reduce_retracing=True, or pad the batches to a few lengths."
     ),
 }
+_NEARLY_ALL = 0.9
+"""Part of the captured steps that trace, from which on what they have in common is tracing's."""
+_FEWEST_OTHERS = 5
+"""Steps that are not traced, from which on these tell how long a step is without."""
+_VALUE = re.compile(rf"argument `(\w+)` {VALUE_CHANGES}")
 _OF_KERAS = ("one_step_on_data", "one_step_on_iterator", "multi_step_on_iterator")
 """Functions that Keras makes for a model: it makes another after each compile()."""
 _GATHER_INSIDE = (
@@ -119,12 +125,27 @@ def _in_steps(facts: Facts) -> tuple[str, str, Cost | None, float | None] | None
         )
     else:
         return None
+    row = facts.account.row("loop/steps/tracing")
+    at = at_line(facts, row) if row else ""
     why = f": {traced.argument}" if traced.argument else ""
-    said = f"{name} is traced again in {count}{why}."
+    said = f"{name} is traced again in {count}{at}{why}."
     if not building_ms or not wall:
         return said, name, _longer_than_the_others(facts), None
-    said = f"{said} Building its graph takes {of_a_step(facts, building_ms, wall)}."
-    return said, name, per_step(facts, building_ms, wall), building_ms
+    said = f"{said} Building its graph takes {of_a_step(facts, building_ms, wall)}"
+    is_all = bool(captured) and captured[0].num_steps >= _NEARLY_ALL * facts.held_up.num_steps
+    preparing_ms = _preparing_ms(facts) if is_all else 0.0
+    if preparing_ms:
+        share = units.share(preparing_ms / wall)
+        said = f"{said}; {share}, in which no replica runs an op, pass while TensorFlow prepares it"
+    cost, longer = per_step(facts, building_ms + preparing_ms, wall), _longer_than_the_others(facts)
+    return f"{said}.", name, longer or cost, building_ms
+
+
+def _preparing_ms(facts: Facts) -> float:
+    """Time of a captured step in which no replica runs anything and no Python is traced: a new
+    graph is optimized and placed before its first op runs."""
+    idle_ms = facts.breakdown.mean_ms("idle") or 0.0
+    return max(0.0, idle_ms - facts.held_up.held_ms("tracing"))
 
 
 def _is_of_predict(facts: Facts, name: str) -> bool:
@@ -135,11 +156,11 @@ def _is_of_predict(facts: Facts, name: str) -> bool:
 
 
 def _longer_than_the_others(facts: Facts) -> Cost | None:
-    """What the traced steps took beyond the median of the others; None if all are traced."""
+    """What the traced steps took beyond the median of the others; None if nearly all are traced."""
     steps = facts.steps
     is_traced = np.isin(steps.step, facts.retracing.steps)
     others = ~is_traced & (np.arange(steps.count) >= steps.num_warm_up)
-    if not is_traced.any() or not others.any():
+    if not is_traced.any() or others.sum() < _FEWEST_OTHERS:
         return None
     longer = steps.wall_ms[is_traced] - float(np.median(steps.wall_ms[others]))
     return over_all_steps(facts, float(longer[longer > 0].sum()), "derived")
@@ -161,5 +182,7 @@ def _about_tracing(facts: Facts, argument: str | None, name: str) -> str:
             "Create each tf.function once, outside the loop, and pass it tensors: it is "
             "traced again for a new Python value or shape."
         )
+    values = [f"`{name}`" for name in _VALUE.findall(argument)]
+    which = f": {units.listed(values)}" if values else ""
     remedies = [words for change, words in OF_CHANGES.items() if change in argument]
-    return " ".join(remedies or OF_CHANGES.values())
+    return " ".join(remedies or OF_CHANGES.values()).format(which=which)

@@ -12,7 +12,8 @@ No replica trains meanwhile.
 ## What to do
 
 Validate less often (`validation_freq`), or on fewer batches (`validation_steps`). `cache()` and
-`prefetch()` the validation data, and map it in parallel.
+`prefetch()` the validation data, and map it in parallel. `fit` validates arrays in batches of its
+own batch size: where computation is a small part of a step, larger ones take far less in all.
 """
 
 from __future__ import annotations
@@ -21,15 +22,39 @@ from collections.abc import Iterator
 
 from strategy_profiles.analysis.advice.rows import anywhere, rows_as_finding
 from strategy_profiles.analysis.facts import Facts, Finding
+from strategy_profiles.reporting import units
 
 KEY = "validation"
 ROWS = anywhere("validation")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
-ADVICE = (
-    "Validate less often (validation_freq), on fewer batches (validation_steps) or on larger ones "
-    "(validation_batch_size); cache() and prefetch() the validation data, and map() it in parallel."
+LESS_OFTEN = "validate less often (validation_freq) or on fewer batches (validation_steps)"
+OF_DATA = "cache() and prefetch() the validation data, and map() it in parallel."
+IN_LARGER_BATCHES = (
+    "Validate in larger batches, as little of a step{of} is computation: fit() takes its own batch "
+    "size for arrays, unless it has validation_batch_size, such as 512; a dataset needs another "
+    "batch(). "
 )
+BY_OWN_LOOP = (
+    "Validate less often, on fewer examples or in larger batches, with all of a batch in one call "
+    "of a tf.function."
+)
+OF_EVALUATE = f"Evaluate less often, on fewer batches (steps) or larger ones (batch_size); {OF_DATA}"
+LITTLE = 0.5
+"""Share of the steps that is computation, below which larger batches take less time in all."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    return rows_as_finding(facts, KEY, "validation", "Validation takes", ADVICE)
+    return rows_as_finding(facts, KEY, "validation", "Validation takes", _advice(facts))
+
+
+def _advice(facts: Facts) -> str:
+    if facts.lines and not facts.lines_with("validation_data", "validation_split", ".evaluate("):
+        return BY_OWN_LOOP
+    rows = [facts.account.row(f"loop/steps{of}") for of in ("/compute", "")]
+    computed_ms, steps_ms = (row.total_ms if row else 0.0 for row in rows)
+    if not computed_ms or computed_ms >= LITTLE * steps_ms:
+        also = "on larger ones (validation_batch_size)"
+        return f"{LESS_OFTEN[0].upper()}{LESS_OFTEN[1:]}, or {also}; {OF_DATA}"
+    size = facts.segment.global_batch_size
+    of = f" of {units.counted(size, 'example')}" if size else ""
+    return f"{IN_LARGER_BATCHES.format(of=of)}Or {LESS_OFTEN}; {OF_DATA}"

@@ -39,6 +39,7 @@ from strategy_profiles.analysis.longer_op import LongerOp, growing_op, longer_op
 from strategy_profiles.analysis.longest_before import LongestBefore, longest_before
 from strategy_profiles.analysis.loop_pace import LoopPace, loop_pace
 from strategy_profiles.analysis.machine_load import MachineLoad, machine_load
+from strategy_profiles.analysis.map_calls import MapCall, map_calls
 from strategy_profiles.analysis.memory import DeviceMemory, memory_use
 from strategy_profiles.analysis.op_by_op import OpByOp, op_by_op
 from strategy_profiles.analysis.overlap import Overlap, overlaps
@@ -60,6 +61,7 @@ from strategy_profiles.run.events import (
     IN_TURNS,
     NO_OPS_IN,
     OWN_BATCH_EACH,
+    UNLIKE_EACH,
     WHOLE_BATCH_EACH,
     WHOLE_READS,
     Environment,
@@ -162,6 +164,8 @@ class Facts(Struct, frozen=True):
     left out."""
     lines: tuple[SourceLine, ...]
     """Those of the program that were recorded, of the process that trains first."""
+    maps: tuple[MapCall, ...]
+    """The program's calls of `Dataset.map`, in the order of their lines."""
     op_by_op: OpByOp | None
     """How the step runs op by op; None if it is a graph, or was not captured."""
     placed: Placed
@@ -327,6 +331,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         ops=op_times(profile, number),
         line_of=lines_of_ops(profile, number),
         lines=recorded_lines(profile),
+        maps=map_calls(profile.stacks(min(profile.workers, default=0)).sources),
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),
         float16=_computed_in(FLOAT16, profile, number),
@@ -383,7 +388,7 @@ def _noted(profile: Profile, segment: int) -> dict[str, str]:
         field: place
         for note in profile.events(Note)
         if note.fields.get(NO_OPS_IN) == segment
-        for field in (IN_TURNS, FETCHED_EACH, WHOLE_BATCH_EACH, OWN_BATCH_EACH)
+        for field in (IN_TURNS, FETCHED_EACH, WHOLE_BATCH_EACH, OWN_BATCH_EACH, UNLIKE_EACH)
         if isinstance(place := note.fields.get(field), str)
     }
 

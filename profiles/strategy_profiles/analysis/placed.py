@@ -106,6 +106,8 @@ class Placed(Struct, frozen=True):
     """The largest tensor that the step takes from outside, not as a variable."""
     num_variables: int = 0
     """Of any size, on all devices; 0 if none is known."""
+    variable_bytes: float = 0.0
+    """Of all variables of the device that has most bytes of them; 0 if none is known."""
 
     @property
     def said_of_largest(self) -> str:
@@ -157,7 +159,14 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
             default=None,
         ),
         num_variables=int(np.count_nonzero(is_variable)),
+        variable_bytes=_most_on_a_device(rows.filter(pa.array(is_variable))),
     )
+
+
+def _most_on_a_device(variables: pa.Table) -> float:
+    sizes = np.nan_to_num(floats(variables, "bytes"))
+    devices = np.unique(np.array(texts(variables, "device")), return_inverse=True)[1]
+    return float(np.bincount(devices, sizes).max(initial=0.0))
 
 
 def _is_named(variable: PlacedVariable) -> bool:

@@ -14,7 +14,7 @@ def loops_around(text: str, line: int, not_around: Collection[int]) -> list[Loop
 
     Not that of a generator, of which the caller asks one element at a time.
     """
-    nodes = _nodes(text)
+    nodes = nodes_of(text)
     loops = [node for node in nodes if isinstance(node, LoopNode) and _has(node, line)]
     own = [
         loop
@@ -31,7 +31,7 @@ def loop_calling(text: str, line: int, not_around: Collection[int]) -> int | Non
 
     Not one over `tf.range`, which AutoGraph makes one iteration in the graph.
     """
-    nodes = _nodes(text)
+    nodes = nodes_of(text)
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     loops = [node for node in nodes if isinstance(node, ast.For) and not _is_in_graph(node)]
     found, lines, known = set[int](), [line], set[str]()
@@ -46,7 +46,7 @@ def loop_calling(text: str, line: int, not_around: Collection[int]) -> int | Non
         elif inner is not None and inner.name not in known:
             known.add(inner.name)
             calls = (node for node in nodes if isinstance(node, ast.Call))
-            lines += [call.lineno for call in calls if _name_of(call.func) == inner.name]
+            lines += [call.lineno for call in calls if name_of(call.func) == inner.name]
     return found.pop() if len(found) == 1 else None
 
 
@@ -60,7 +60,8 @@ def search_in(loop: LoopNode) -> int | None:
     return None
 
 
-def _nodes(text: str) -> list[ast.AST]:
+def nodes_of(text: str) -> list[ast.AST]:
+    """All nodes of a file; none of a text that is no Python."""
     with suppress(SyntaxError, ValueError, RecursionError):  # a cell of a notebook may be anything
         return list(ast.walk(ast.parse(text)))
     return []
@@ -70,7 +71,7 @@ def _line(node: ast.stmt) -> int:
     return node.lineno
 
 
-def _name_of(function: ast.expr) -> str | None:
+def name_of(function: ast.expr) -> str | None:
     """Name of a function or method that is called."""
     if isinstance(function, ast.Attribute):
         return function.attr

@@ -51,7 +51,7 @@ def same_each_step(profile: Profile, segment: SegmentOpened) -> SameEachStep | N
     if path is None or not spans.num_rows:
         return None
     graph = read_graph(path, segment.replica_devices, segment.core_devices or ())
-    varies = _varying(graph)
+    varies = varying_nodes(graph)
     names, ops, number = distinct_ops(spans)
     lengths = np.bincount(number, ints(spans, "duration_ns")).tolist()
     line_of = lines_of_ops(profile, segment.segment)
@@ -69,7 +69,7 @@ def same_each_step(profile: Profile, segment: SegmentOpened) -> SameEachStep | N
     return SameEachStep(share, types, of_line.most_common(1)[0][0])
 
 
-def _varying(graph: Graph) -> set[int]:
+def varying_nodes(graph: Graph) -> set[int]:
     """The nodes whose results differ from step to step, or may."""
     found = [node for node in graph.nodes if _may_vary(graph, node)]
     varies = {node.index for node in found}

@@ -660,6 +660,9 @@ OWN_BATCH_EACH = "own_batch_as_global_batch"
 """Field of a note: the line that divides the losses of a replica by the number of its own examples,
 as if they were the global batch."""
 
+UNLIKE_EACH = "unlike_on_replicas"
+"""Field of a note: the shapes of a tensor that differed among the replicas in the first step."""
+
 WHOLE_READS = "whole_reads"
 """Field of a note: the variables that each step of a worker reads as a whole, as `WholeRead`s."""
 

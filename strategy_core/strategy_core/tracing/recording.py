@@ -43,6 +43,7 @@ from strategy_profiles.run.events import (
     NO_OPS_IN,
     OWN_BATCH_EACH,
     OWN_PROFILER,
+    UNLIKE_EACH,
     WHOLE_BATCH_EACH,
     WHOLE_READS,
     WHY_NO_OPS,
@@ -250,6 +251,12 @@ class Recording(Detector):
         unit, loss = call.unit, None
         if unit.num_calls == 1 and self._num_here > 1:
             self._note_own_batch(unit)
+            if unit.unlike:
+                self.note(
+                    f"In the first call of `{unit.name}` ({unit.line}) the replicas got tensors of "
+                    f"other shapes: {unit.unlike}",
+                    **{UNLIKE_EACH: unit.unlike, NO_OPS_IN: self._segment},
+                )
         if isinstance(result, _TENSOR):
             is_known = unit is self._noted_loss and result.device in plain_devices
             loss = result if is_known else self._loss_of(unit, result)

@@ -379,9 +379,9 @@ class Session:
     @guarded
     def look_at_arguments(self, unit: Unit, arguments: Any) -> None:
         """A function is about to be called for the first time."""
-        from strategy_core.tracing.undivided import same_for_all
+        from strategy_core.tracing.undivided import same_for_all, unlike_on_replicas
 
-        unit.undivided = same_for_all(arguments)
+        unit.undivided, unit.unlike = same_for_all(arguments), unlike_on_replicas(arguments)
 
     def _look_at_shared(self, unit: Unit) -> None:
         from strategy_core.tracing.undivided import undivided_examples

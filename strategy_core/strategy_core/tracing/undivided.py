@@ -1,4 +1,4 @@
-"""Finds a batch that is not divided: each replica's function gets the same tensors.
+"""Finds a batch that is not divided, or not evenly: what each replica's function gets.
 
 Looked for while a step is traced, when the function of a replica begins to record a tape: replicas
 that get their part of a batch have tensors of their own. Of a tensor that all of them get, each may
@@ -57,19 +57,42 @@ def same_for_all(arguments: Any) -> int | None:
     """The examples of a batch whose values for the replicas are one tensor, as those of
     `experimental_distribute_values_from_function` for a function that does not use its context;
     None if a value is another tensor on each replica, or none is a batch."""
-    values = [
+    every = _tensors_of_replicas(arguments)
+    values = [parts for parts in every if parts[0].shape.rank and (parts[0].shape[0] or 0) > 1]
+    if not values or any(part is not parts[0] for parts in values for part in parts):
+        return None
+    return int(values[0][0].shape[0])
+
+
+def unlike_on_replicas(arguments: Any) -> str | None:
+    """Where the replicas get tensors of other shapes: `int32 (8, 420) on replica 1, (8, 14) on
+    replica 0`, of the tensor that differs most; None if all shapes are the same."""
+    unlike = [
+        parts
+        for parts in _tensors_of_replicas(arguments)
+        if all(part.shape.is_fully_defined() for part in parts)
+        and len({tuple(part.shape) for part in parts}) > 1
+    ]
+    if not unlike:
+        return None
+    sizes = [[part.shape.num_elements() for part in parts] for parts in unlike]
+    at = max(range(len(sizes)), key=lambda each: max(sizes[each]) / max(1, min(sizes[each])))
+    parts, size = unlike[at], sizes[at]
+    most, least = size.index(max(size)), size.index(min(size))
+    shapes = [f"{tuple(parts[number].shape)} on replica {number}" for number in (most, least)]
+    return f"{parts[0].dtype.name} {', '.join(shapes)}"
+
+
+def _tensors_of_replicas(arguments: Any) -> list[tuple[Any, ...]]:
+    """The values in the arguments that are a tensor on each of several replicas."""
+    return [
         parts
         for each in _leaves(arguments)
         if isinstance(each, tf.distribute.DistributedValues)
         and isinstance(parts := getattr(each, "values", None), tuple)
         and len(parts) > 1
-        and isinstance(parts[0], tf.Tensor)
-        and parts[0].shape.rank
-        and (parts[0].shape[0] or 0) > 1
+        and all(isinstance(part, tf.Tensor) for part in parts)
     ]
-    if not values or any(part is not parts[0] for parts in values for part in parts):
-        return None
-    return int(values[0][0].shape[0])
 
 
 def _leaves(structure: Any) -> Iterator[Any]:

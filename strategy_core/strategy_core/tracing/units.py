@@ -47,6 +47,8 @@ class Unit:
         self.undivided: int | None = None
         """Examples of a batch that each replica gets as a whole; None if it is divided, or if that
         is not known."""
+        self.unlike: str | None = None
+        """The shapes of a tensor that differ among the replicas in its first call, in words."""
         self.shared: tuple[Any, ...] = ()
         """Tensors that two replicas got in the trace that goes on."""
         self._replica_gets: tuple[tuple[int, ...], int] = ((), 0)

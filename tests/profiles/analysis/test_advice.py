@@ -38,6 +38,8 @@ from strategy_profiles.analysis.placed import (
     PlacedVariable,
 )
 from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.analysis.retracing import Retracing
+from strategy_profiles.analysis.same_each_step import SameEachStep
 from strategy_profiles.run.event_parts import (
     SourceLine,
     StackFrame,
@@ -380,6 +382,68 @@ def test_a_computation_says_what_makes_its_op_shorter(
     found = advice_by_key(replace(facts_with_illness("healthy"), ops=ops))["computation"]
     assert remedy in found.advice
     assert ("only for a metric" in found.advice) is not trains
+
+
+def test_an_op_that_computes_the_same_in_each_step_is_to_be_computed_once(
+    facts_with_illness: Any,
+) -> None:
+    ops = (OpTime("layer", "MatrixInverse", 0.9, trains=True), OpTime("layer", "Relu", 0.1))
+    same = SameEachStep(0.9, ("MatrixInverse", "AddV2"), "/home/me/train.py:37")
+    facts = replace(facts_with_illness("healthy"), ops=ops, read_same_each_step=lambda: same)
+    found = advice_by_key(facts)["computation"]
+    assert "Nothing that `MatrixInverse` and `AddV2` at train.py:37 read changes" in found.advice
+    assert found.evidence["trains"] is False, "it can be mended"
+    little = replace(facts, read_same_each_step=lambda: SameEachStep(0.05, ("AddV2",), None))
+    assert "Nothing that" not in advice_by_key(little)["computation"].advice
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["model.fit(x, y, validation_data=held_out)"], "validation_freq"),
+        (["total = self.evaluate_all(batches)"], "Validate less often, on fewer examples"),
+    ],
+)
+def test_advice_on_validation_is_for_the_loop_that_the_program_has(
+    texts: list[str], says: str, facts_with_illness: Any
+) -> None:
+    facts = with_lines(facts_with_illness("validation"), *texts)
+    assert says in advice_by_key(facts)["validation"].advice
+
+
+def test_gradients_that_a_step_reduces_again_are_to_be_added_up_first(
+    facts_with_illness: Any,
+) -> None:
+    facts = facts_with_illness("communication-exposed")
+    moved = facts.communication.main.bytes
+    advice = {
+        times: advice_by_key(replace(facts, placed=Placed(variable_bytes=moved / times)))[
+            "communication-exposed"
+        ].advice
+        for times in (1.0, 4.0)
+    }
+    assert "Raise the batch per replica" in advice[1.0]
+    assert "reduces their gradients 4.00 times" in advice[4.0]
+
+
+def test_steps_that_are_all_traced_cost_the_preparing_of_their_graphs_too(
+    facts_with_illness: Any,
+) -> None:
+    facts = facts_with_illness("healthy")
+    steps, step_ms = facts.held_up.num_steps, facts.breakdown.mean_ms("wall")
+    building_ms, idle_ms = 0.3 * step_ms, 0.8 * step_ms
+    cause = Cause("tracing", "step", None, None, None, steps, building_ms, building_ms, 1.0, None)
+    rows = tuple(replace(row, idle_ms=idle_ms) for row in facts.breakdown.replicas)
+    facts = replace(
+        facts,
+        held_up=replace(facts.held_up, causes=(cause,)),
+        breakdown=replace(facts.breakdown, replicas=rows),
+        retracing=Retracing(tuple(facts.steps.step[1:].tolist()), "step", steps, None),
+    )
+    found = advice_by_key(facts)["retracing"]
+    assert "50 %, in which no replica runs an op, pass while TensorFlow prepares it" in (
+        found.sentence
+    )
 
 
 def test_steps_that_vary_on_a_busy_machine_are_one_finding_on_the_machine(

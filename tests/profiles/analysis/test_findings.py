@@ -174,7 +174,7 @@ def test_a_straggler_whose_work_only_varies_has_begun_later(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("counts", "says"),
     [
-        ((1465.0, 200.0), "1,465 times a step, another replica 200 times: compare their data"),
+        ((1465.0, 200.0), "1,465 times a step, another replica 200 times. Compare the data"),
         ((20.0, 20.0), "The others run it as often, so it has larger tensors"),
         ((20.0, 0.0), "No other replica on time runs it."),
     ],

@@ -13,7 +13,8 @@ variables, not on the batch.
 ## What to do
 
 Raise the batch per replica, try another cross-device algorithm, or use fewer replicas; with
-parameter servers, spread the variables over more of them.
+parameter servers, spread the variables over more of them. Where a step reduces far more bytes than
+its variables have, it reduces their gradients again and again: add them up first.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ from strategy_profiles.run.event_parts import ALL_REDUCE, APPLIES_GRADIENTS
 KEY = "communication-exposed"
 ROWS = ("loop/steps/wait", "loop/steps/transfer")
 EXPOSED_SHARE = 0.25
+_AGAIN = 1.8
+"""Bytes that a step reduces, over those of all variables of a replica, from which on it reduces the
+same gradients more than once."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -85,13 +89,30 @@ def _moved(facts: Facts) -> tuple[str, str]:
     else:
         remedy = "or spread the variables over more parameter servers."
     largest = "" if facts.is_imported else facts.placed.said_of_largest
-    advice = f"Raise the batch per replica (the bytes stay the same), {remedy}{largest}"
+    advice = _reduced_again(facts) or (
+        f"Raise the batch per replica (the bytes stay the same), {remedy}{largest}"
+    )
     if facts.lacks_ranks:
         return "waits for other ranks or moves tensors between them", advice
     if facts.breakdown.undivided:
         moved = "moves tensors between workers, or waits for the work of those not captured,"
         return moved, advice
     return "moves tensors between devices", advice
+
+
+def _reduced_again(facts: Facts) -> str | None:
+    """What to do if a step reduces the gradients of all variables several times; None if not."""
+    main, whole = facts.communication.main, facts.placed.variable_bytes
+    if main is None or main.op != "all-reduce" or not main.bytes or not whole:
+        return None
+    times = main.bytes / whole
+    if times < _AGAIN or main.per_step < _AGAIN or facts.is_imported:
+        return None
+    return (
+        f"All variables of a replica have {units.size(whole)}, so each step reduces their "
+        f"gradients {units.number(times)} times. Add up the gradients of its parts in the replica, "
+        "and reduce the sum once, before it is applied."
+    )
 
 
 def _only_copies(facts: Facts) -> bool:

@@ -109,6 +109,11 @@ OF_THE_SAME = (
 _LEAST_OF_SAME = 0.1
 """Of the time of all ops: what computes the same in each step, to be worth saying."""
 OF_ANY_OP = "more replicas, a faster device or less work per step help."
+STANDS_OUT = 0.1
+"""Share of the loop below which an op is no place to look at."""
+NONE_STANDS_OUT = (
+    f"No type of op takes a tenth of the loop, so there is none to change. {OF_ANY_OP.capitalize()}"
+)
 OF_A_METRIC = "If an op is needed only for a metric, compute it less often."
 LIMITS = 0.4
 """Share of the loop from which on the computation limits a program."""
@@ -139,6 +144,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     of_product = [OF_A_PRODUCT] if not is_update and _is_product(facts.ops, groups[0][0]) else []
     remedies = [*_of_type(op), *of_product, *([] if trains else [OF_A_METRIC])]
     remedies.append(f"Otherwise {OF_ANY_OP}" if remedies else OF_ANY_OP.capitalize())
+    if shares[0] * of_loop < STANDS_OUT:
+        remedies = [NONE_STANDS_OUT]
     same = _same(facts)
     if same is not None and same.share > shares[0] / 2:
         remedies, trains = [OF_THE_SAME.format(these=_these(same))], False

@@ -35,7 +35,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        f"Full captures made this segment {ratio:.2f} times as long.",
+        f"The recording itself, by its full captures, made this segment {ratio:.2f} times as long.",
         "Record longer (the first window is always early), lower capture.overhead_budget, or "
         "do not capture every step.",
         over_all_steps(facts, facts.capture.cost_ms or 0.0, "derived"),

@@ -41,10 +41,14 @@ _ADVICE = (
     "(compute it from the rows of the batch), and use an optimizer with sparse updates."
 )
 _ADVICE_ON_OPTIMIZER = (
-    "The optimizer makes it dense, and updates all rows. Of Keras's optimizers SGD without "
+    "The optimizer{at} makes it dense, and updates all rows. Of Keras's optimizers SGD without "
     "momentum alone writes the rows of a batch and no others: use it, for this table at least, or "
     "make the table smaller."
 )
+_OPTIMIZERS = tuple(
+    f"{name}(" for name in ("Adam", "AdamW", "Adagrad", "RMSprop", "Nadam", "Ftrl", "Lion", "SGD")
+)
+"""What the line says that makes an optimizer."""
 NO_GAIN = "A sparse gradient is reduced by other ops than the recorded ones."
 
 
@@ -74,7 +78,9 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{largest.op.removeprefix(_OF_A_CALL)} makes a sparse gradient dense: "
         f"{units.size(largest.bytes)}, as large as the variable, however few rows a step uses."
         + "".join(takes),
-        _ADVICE if update_ms is None or others_ms else _ADVICE_ON_OPTIMIZER,
+        _ADVICE
+        if update_ms is None or others_ms
+        else _ADVICE_ON_OPTIMIZER.format(at=facts.said_at(*_OPTIMIZERS)),
         per_step(facts, sum(known.values()), wall) if known and wall else None,
         op=largest.op,
         ops=[largest.op],

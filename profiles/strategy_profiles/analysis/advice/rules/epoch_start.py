@@ -27,13 +27,14 @@ per step belongs before the loop.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
 from strategy_profiles.analysis.advice.rules import input_bound
 from strategy_profiles.analysis.facts import Facts, Finding, finding
-from strategy_profiles.run.event_parts import SHUFFLE
+from strategy_profiles.run.event_parts import SHUFFLE, SourceLine
 
 KEY = "epoch-start"
 ROWS = ("loop/between/epoch-start", "loop/steps/first-batch")
@@ -81,11 +82,7 @@ def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Findin
         place = shuffle.place
         where = f" at {place} (`{shuffle.text.strip()}`)"
         why = "shuffle() fills its buffer again"
-        advice = (
-            "cache() what shuffle() takes, behind the work of map() and before what is random. Or "
-            "put shuffle() before that work, on file names or indices; where that work is short, "
-            "iterate once over repeat(), or give shuffle() a smaller buffer."
-        )
+        advice = _of_shuffle(facts, shuffle)
     made = f" Making and freeing the iterator takes {how_long(facts, between)}." if between else ""
     return finding(
         facts,
@@ -95,6 +92,25 @@ def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Findin
         advice,
         cost_of(facts, row, *([between] if between else [])),
         place=place,
+    )
+
+
+def _of_shuffle(facts: Facts, shuffle: SourceLine) -> str:
+    """What to do about a buffer that is filled again, by the calls of map() before it."""
+    file, line = shuffle.file, shuffle.line
+    before = [call for call in facts.maps if call.at.file == file and call.at.line <= line]
+    kept = list(itertools.takewhile(lambda call: not call.draws, before))
+    otherwise = "iterate once over repeat(), or give shuffle() a smaller buffer"
+    if facts.lines and not facts.maps:
+        return f"{otherwise[0].upper()}{otherwise[1:]}."
+    where = ", behind the work of map() and before what is random"
+    if kept and not facts.lines_with(".cache("):
+        where = (
+            f", behind map() at {kept[-1].at.place} (`{kept[-1].function}`), which draws nothing"
+        )
+    return (
+        f"cache() what shuffle() takes{where}. Or put shuffle() before that work, on file names or "
+        f"indices; where that work is short, {otherwise}."
     )
 
 

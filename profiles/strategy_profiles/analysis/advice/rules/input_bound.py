@@ -213,6 +213,8 @@ def line_of_input(facts: Facts) -> SourceLine | None:
     if stage is None:
         return None
     texts = PYTHON_OF_INPUT if _python_of(facts, stage) else _LINES.get(_kind(stage), ())
+    if _kind(stage) == "Generator" and facts.lines_with(*OF_KERAS):
+        texts = ("def __getitem__(",)
     return facts.only_line(*texts)
 
 
@@ -289,8 +291,10 @@ def _limit(stage: Cause | None) -> str:
 
 def _reason(facts: Facts, stage: Cause | None) -> str:
     line = line_of_input(facts)
-    at = f" It is at {line.place} (`{line.text.strip()}`)." if line else ""
     most = most_of_python(facts) if _runs_python(facts, stage) else ""
+    at = f" It is at {line.place} (`{line.text.strip()}`)." if line else ""
+    if line and most and line.text.lstrip().startswith("def "):
+        at = ""  # the line of its Python is a better one
     return f"{_limit(stage)}{_python(facts, stage)}{at}{most}"
 
 
@@ -330,7 +334,31 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
     if known is None:
         return _RUN_AHEAD
     skips = f"{_SKIP_FIRST} " if "Skip::" in stage.name else ""
-    return f"{skips}{_of_generator(facts, stage) or known[1]}{of_python}"
+    own = _of_generator(facts, stage) or _of_map(facts, stage)
+    return f"{skips}{own or known[1]}{of_python}"
+
+
+def _of_map(facts: Facts, stage: Cause) -> str | None:
+    """By what the function of the only call of map() does; None if there are several."""
+    if not _kind(stage).startswith(("Map", "ParallelMap")) or len(facts.maps) != 1:
+        return None
+    call, name = facts.maps[0], f"`{facts.maps[0].function}`"
+    kept = f"keep its output by cache(), as {name} draws nothing and makes the same in each epoch"
+    if call.takes_batches:
+        cached = "" if call.draws else f", or {kept}"
+        return (
+            f"Call map() behind batch(), if the ops of {name} take whole batches: they then run "
+            f"once for a batch, not for each example. Otherwise do less in it{cached}."
+        )
+    less = f"do less in {name}"
+    if _kind(stage) != "ParallelMap":
+        less = f"call map() with num_parallel_calls=tf.data.AUTOTUNE, and {less}"
+    if not call.draws:
+        return f"{kept[0].upper()}{kept[1:]}; or {less}."
+    return (
+        f"{less[0].upper()}{less[1:]}: what it does before it draws random numbers can be a map() "
+        "of its own, with cache() behind it."
+    )
 
 
 def _of_generator(facts: Facts, stage: Cause) -> str | None:

@@ -61,7 +61,7 @@ _NO_PACKING = (
     "larger variables."
 )
 _OF_LAYERS = (
-    "Let these layers synchronise less: BatchNormalization(synchronized=False), or fewer "
+    "Let these layers synchronise less: BatchNormalization(synchronized=False){at}, or fewer "
     "synchronized layers. Reduce values of several layers in one call where they are your own."
 )
 _OF_A_LOOP = (
@@ -92,7 +92,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{use.per_step:.0f} {use.op} calls a step move {units.size(use.known_bytes_per_call)} each"
         f"{_of_layers(use.layers) or _asked_for(facts)}: replicas wait for each other and start a "
         f"call as often, which costs more than transferring the bytes.{of_keys}",
-        _OF_LAYERS if use.layers else _advice(facts),
+        _OF_LAYERS.format(at=facts.said_at("synchronized=True")) if use.layers else _advice(facts),
         cost,
         calls_per_step=use.per_step,
         bytes_per_call=use.known_bytes_per_call,

@@ -55,7 +55,7 @@ from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.analysis.stragglers import ReplicaLateness
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import FROM_FUNCTION, FROM_VALUES
-from strategy_profiles.run.events import IN_TURNS
+from strategy_profiles.run.events import IN_TURNS, UNLIKE_EACH
 from strategy_profiles.run.injected_delay import injected_delays
 
 KEY = "straggler"
@@ -85,7 +85,7 @@ _IN_A_BRANCH = (
 )
 _OF_ITS_DATA = (
     "Compare the data of the replicas{at}, such as the lengths of their sequences, and deal long "
-    "and short ones out evenly; then check its input pipeline."
+    "and short ones out evenly.{unlike}"
 )
 BEGINS_LATE = "It begins each step later, by what its program does between two steps"
 _BETWEEN = {
@@ -227,7 +227,7 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
         return (
             f"{lead}Whether it has more work is not known, as the ops of the loop "
             f"{loop_named(facts, loop)} are too short to be recorded. "
-            f"{_IN_A_BRANCH if _BRANCH.search(loop) else _OF_ITS_DATA.format(at=_dealt(facts))}"
+            f"{_IN_A_BRANCH if _BRANCH.search(loop) else _of_its_data(facts)}"
         )
     if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not works_longer(facts, worst):
         return (
@@ -236,6 +236,13 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
             "reach it."
         )
     return f"{lead}Its own work takes longer{_longest(facts, worst)}{_evenly(facts, unexplained)}"
+
+
+def _of_its_data(facts: Facts) -> str:
+    """What to do about a replica that has more work, with the shapes that tell it."""
+    shapes = facts.noted.get(UNLIKE_EACH)
+    unlike = f" In the first step they got tensors of other shapes: {shapes}." if shapes else ""
+    return _OF_ITS_DATA.format(at=_dealt(facts), unlike=unlike)
 
 
 def _dealt(facts: Facts) -> str:
@@ -248,10 +255,7 @@ def _longest(facts: Facts, late: ReplicaLateness) -> str:
     """The ops that make a replica's work longer, and what that says; ends the sentence."""
     longer = _longer_op(facts, late)
     if longer is None or longer.longer_ms < PART_OF_LATENESS * late.late_ms:
-        return (
-            ". On the Timeline page, compare its ops with those of another replica: it may have "
-            "more data or a slower device."
-        )
+        return f". It has more data, or a slower device. {_of_its_data(facts)}"
     at = f" at {longer.line.rpartition('/')[2]}" if longer.line else ""
     most = f", most of all in `{longer.op}`{at}, by {units.milliseconds(longer.longer_ms)} a step."
     count, others = longer.count, longer.count_of_others
@@ -260,12 +264,11 @@ def _longest(facts: Facts, late: ReplicaLateness) -> str:
     if count >= MORE_OFTEN * others:
         return (
             f"{most} It runs this op {units.number(count)} times a step, another replica "
-            f"{units.number(others)} times: compare their data, such as the lengths of their "
-            "sequences."
+            f"{units.number(others)} times. {_of_its_data(facts)}"
         )
     return (
         f"{most} The others run it as often, so it has larger tensors, such as more examples, or "
-        "a slower device: compare their batches."
+        f"a slower device. {_of_its_data(facts)}"
     )
 
 

@@ -38,7 +38,9 @@ BY_OWN_LOOP = (
     "Validate less often, on fewer examples or in larger batches, with all of a batch in one call "
     "of a tf.function."
 )
-OF_EVALUATE = f"Evaluate less often, on fewer batches (steps) or larger ones (batch_size); {OF_DATA}"
+OF_EVALUATE = (
+    f"Evaluate less often, on fewer batches (steps) or larger ones (batch_size); {OF_DATA}"
+)
 LITTLE = 0.5
 """Share of the steps that is computation, below which larger batches take less time in all."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from strategy_profiles.analysis.captured_steps import unlike_others
+from strategy_profiles.analysis.captured_steps import sentence_if_unlike
 from strategy_profiles.analysis.findings import Facts, gather_facts
 from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.reporting.device_names import short_names
@@ -54,7 +54,7 @@ class RunFacts:
 
     def unlike(self, item: Facts) -> str | None:
         """Return how long captured steps took, if that is unlike the others."""
-        return unlike_others(item.breakdown, item.steps.median_ms)
+        return sentence_if_unlike(item.breakdown, item.steps.median_ms)
 
     def device(self, full: str | None) -> str:
         return self.device_names.get(full, full) if full else "no device"

@@ -29,8 +29,8 @@ def is_unlike(captured_ms: float, median_ms: float) -> bool:
     return not 1 / UNLIKE < captured_ms / median_ms < UNLIKE
 
 
-def unlike_others(breakdown: StepBreakdown, median_ms: float | None) -> str | None:
-    """The same as a sentence."""
+def sentence_if_unlike(breakdown: StepBreakdown, median_ms: float | None) -> str | None:
+    """Say how long captured steps take if that is unlike the median step; otherwise None."""
     wall = unlike_others_ms(breakdown, median_ms)
     if wall is None:
         return None
@@ -48,5 +48,5 @@ def length_of_steps(breakdown: StepBreakdown, median_ms: float | None) -> Iterat
             f"The steps of the workers overlap: one takes {units.milliseconds(wall)} on "
             f"average, and one ends every {units.milliseconds(median_ms)}."
         )
-    elif unlike := unlike_others(breakdown, median_ms):
+    elif unlike := sentence_if_unlike(breakdown, median_ms):
         yield unlike

@@ -113,11 +113,13 @@ def held_up(profile: Profile, segment: int) -> SegmentCauses:
         if row["step"] in chosen:
             key = tuple(row[name] for name in ("kind", "name", "detail", "replica", "device"))
             groups.setdefault(key, []).append(row)
-    causes = [_one(members, len(steps)) for members in groups.values()]
+    causes = [_mean_of(members, len(steps)) for members in groups.values()]
     return SegmentCauses(len(steps), tuple(sorted(causes, key=lambda cause: -cause.held_ms)))
 
 
-def _one(rows: list[dict[str, object]], num_steps: int) -> Cause:
+def _mean_of(rows: list[dict[str, object]], num_steps: int) -> Cause:
+    """One cause from its rows in several steps: means per step, of `num_steps` in all."""
+
     def total(name: str) -> float:
         return float(np.nansum(np.array([row[name] for row in rows], np.float64)))
 

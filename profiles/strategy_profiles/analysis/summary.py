@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 
 from strategy_profiles.analysis.account.account import Account
 from strategy_profiles.analysis.account.table import row_fields
-from strategy_profiles.analysis.captured_steps import unlike_others
+from strategy_profiles.analysis.captured_steps import sentence_if_unlike
 from strategy_profiles.analysis.clocks import ClockAnswer, worker_clocks
 from strategy_profiles.analysis.communication import (
     UNKNOWN_USE,
@@ -379,7 +379,7 @@ def _capture(facts: Facts) -> Json:
         "steps": cost.num_steps,
         **explained({"overhead_ratio": cost.overhead_ratio}, cost.reason),
         **explained(
-            {"unlike_others": unlike_others(facts.breakdown, facts.steps.median_ms)},
+            {"unlike_others": sentence_if_unlike(facts.breakdown, facts.steps.median_ms)},
             "captured steps took about as long as the others, or there are no others",
         ),
         "errors": list(cost.errors),

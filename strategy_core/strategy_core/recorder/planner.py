@@ -215,20 +215,20 @@ class WindowPlanner:
         self._num_due += self._until_due_ms() <= 0
         self._in_window.clear()
 
-    def num_more(self) -> int:
-        """Steps by which a full window goes on: it has too few that are as long as the others.
+    def needs_another_step(self) -> bool:
+        """Whether a full window goes on: too few of its steps are as long as the others.
 
         While the profiler starts, the input makes batches ahead, and the first captured steps find
         them: four of 10 ms in a program whose other steps wait 36 ms for a batch.
         """
         ours_ms = self._in_window
         if self.every_step or not self._bare or len(ours_ms) >= _MOST_STEPS_OF_SHORT:
-            return 0
+            return False
         least_ms = _UNLIKE * statistics.median(self._bare)
         later_ms = ours_ms[1:]  # the first one has the start of the profiler
         num_alike = sum(ms >= least_ms for ms in later_ms)
         num_short = len(later_ms) - num_alike
-        return int(num_short >= FEWEST_EARLY_STEPS and num_alike < FEWEST_EARLY_STEPS)
+        return num_short >= FEWEST_EARLY_STEPS and num_alike < FEWEST_EARLY_STEPS
 
     def window_stopped(self, profiler_ms: float) -> float:
         """Record the end of a window. Returns its cost so far: profiler time and slower steps."""

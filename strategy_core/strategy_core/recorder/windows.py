@@ -177,8 +177,8 @@ class Windows:
         self._planner.step_done(wall_ms, self.is_capturing)
         if self._open is not None and self.is_capturing:
             self._open.add(step, num_steps)
-            if self._open.is_full:
-                self._open.num_steps += self._planner.num_more()
+            if self._open.is_full and self._planner.needs_another_step():
+                self._open.num_steps += 1
         events: list[Event] = []
         if self._trace is not None and self._trace.is_tracing:
             self._trace.first_step_done()

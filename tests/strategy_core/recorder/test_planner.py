@@ -336,8 +336,8 @@ def _window_of(planner: WindowPlanner, steps_ms: list[float]) -> int:
     num_steps = EARLY_NUM_STEPS
     for number, step_ms in enumerate(steps_ms, 1):
         planner.step_done(step_ms, captured=True)
-        if number == num_steps:
-            num_steps += planner.num_more()
+        if number == num_steps and planner.needs_another_step():
+            num_steps += 1
         if number == num_steps:
             return number
     raise AssertionError("the window did not end")

@@ -128,12 +128,14 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
 
 
 def unrolled(facts: Facts) -> tuple[str, int] | None:
-    """The line of most ops of which one is in the graph so often, each time by a call of its own,
-    and how often; None if no loop needs to have put them there.
+    """The line whose ops a loop of Python has put into the graph many times, and how many times;
+    None if there is no such line.
 
-    Gradients alone count: an optimizer has as many ops at one line as there are variables. The
-    number in a scope is that of a call (`gru_cell_35`) or of a layer (`conv2d_93`). A layer of a
-    type that a model has often has variables, so a larger number than theirs is that of a call.
+    TensorFlow numbers the calls of a function in the scopes of their ops: `gru_cell_35` is the 36th
+    call. Ops of one line and scope that differ in this number alone are counted. Layers are
+    numbered as well (`conv2d_93`), but a layer of which a model has many has variables, so only a
+    count above the number of variables is one of calls. Gradients alone are counted: an optimizer
+    has as many ops at one line as there are variables.
     """
     times = Counter(
         (line, path[:at], plain, path[at + 1 :])

@@ -80,7 +80,7 @@ def test_values_that_are_one_tensor_on_each_replica_are_a_batch_that_is_not_divi
     assert same_for_all(((number, shared, {1: 2, "a": 3}), {})) is None
 
 
-def test_the_shapes_of_a_tensor_that_differ_among_the_replicas_are_told() -> None:
+def test_shapes_that_differ_among_the_replicas_are_named() -> None:
     import tensorflow as tf
 
     from strategy_core.tracing.undivided import unlike_on_replicas
@@ -89,6 +89,6 @@ def test_the_shapes_of_a_tensor_that_differ_among_the_replicas_are_told() -> Non
     spread = strategy.experimental_distribute_values_from_function
     lengths = spread(lambda context: tf.zeros([4, 3 + 9 * context.replica_id_in_sync_group]))
     alike = spread(lambda _: tf.zeros([4, 5]))
-    told = "float32 (4, 12) on replica 1, (4, 3) on replica 0"
-    assert unlike_on_replicas(((alike, {"x": lengths}), {})) == told
+    named = "float32 (4, 12) on replica 1, (4, 3) on replica 0"
+    assert unlike_on_replicas(((alike, {"x": lengths}), {})) == named
     assert unlike_on_replicas(((alike, tf.zeros([2])), {})) is None

@@ -1,4 +1,4 @@
-"""Ops that compute the same in each step are told from those that data or updates reach."""
+"""Ops that compute the same in each step are separated from those that data or updates reach."""
 
 from __future__ import annotations
 

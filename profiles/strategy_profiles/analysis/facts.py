@@ -44,6 +44,7 @@ from strategy_profiles.analysis.memory import DeviceMemory, memory_use
 from strategy_profiles.analysis.op_by_op import OpByOp, op_by_op
 from strategy_profiles.analysis.overlap import Overlap, overlaps
 from strategy_profiles.analysis.placed import Placed, placed
+from strategy_profiles.analysis.program_loops import ignores_context
 from strategy_profiles.analysis.python_in_ops import PythonInOps, python_in_ops
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.analysis.retracing import Retracing, retracing
@@ -164,6 +165,8 @@ class Facts(Struct, frozen=True):
     left out."""
     lines: tuple[SourceLine, ...]
     """Those of the program that were recorded, of the process that trains first."""
+    sources: Mapping[str, str]
+    """The text of the program's files that were recorded, by path."""
     maps: tuple[MapCall, ...]
     """The program's calls of `Dataset.map`, in the order of their lines."""
     op_by_op: OpByOp | None
@@ -256,6 +259,11 @@ class Facts(Struct, frozen=True):
         places = units.listed([each.place for each in lines])
         return f" at {places}" if 0 < len(lines) <= _MOST_PLACES else ""
 
+    def gives_all_the_same(self, values: SourceLine) -> bool:
+        """Whether the function given to `experimental_distribute_values_from_function` at a line
+        gives each replica the same values: it only builds tensors, and does not use its context."""
+        return ignores_context(self.sources.get(values.file, ""), values.line)
+
     @property
     def has_gpus(self) -> bool:
         """Whether replicas compute on GPUs."""
@@ -331,7 +339,8 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         ops=op_times(profile, number),
         line_of=lines_of_ops(profile, number),
         lines=recorded_lines(profile),
-        maps=map_calls(profile.stacks(min(profile.workers, default=0)).sources),
+        sources=(sources := profile.stacks(min(profile.workers, default=0)).sources),
+        maps=map_calls(sources),
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),
         float16=_computed_in(FLOAT16, profile, number),

@@ -38,6 +38,8 @@ class LineWork(Struct, frozen=True):
     """Whether the process computes hardly anything while its training thread is there."""
     runs_ops: bool = False
     """Whether TensorFlow's ops, which Python calls one by one, take most of its time."""
+    num_ops: int = 0
+    """Different ops that it calls, as far as they were sampled."""
     reads_dataset: bool = False
     """Whether a method of a dataset takes most of its time, such as `reduce`."""
     loops: tuple[SourceLine, ...] = ()
@@ -67,6 +69,13 @@ def line_work(profile: Profile, segment: int, file: str, line: int) -> LineWork:
     return LineWork(
         waits=_waits(regions, at_line),
         runs_ops=is_most(place.doing == "op" for place in stacks.places),
+        num_ops=len(
+            {
+                place.call
+                for place, is_here in zip(stacks.places, here, strict=True)
+                if is_here and place.doing == "op"
+            }
+        ),
         reads_dataset=is_most(place.call.startswith(_DATASET) for place in stacks.places),
         loops=tuple(loops),
         searches=searches,

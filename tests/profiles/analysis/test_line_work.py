@@ -12,7 +12,7 @@ from strategy_profiles.analysis import line_work as module
 from strategy_profiles.analysis.advice.line_advice import advice_on_line
 from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.line_work import LineWork, line_work
-from strategy_profiles.analysis.program_loops import loop_calling
+from strategy_profiles.analysis.program_loops import ignores_context, loop_calling
 from strategy_profiles.run.event_parts import SourceLine, StackFrame, StackPlace
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.store import Profile
@@ -148,7 +148,7 @@ def test_without_the_text_of_a_program_no_loop_is_known(
 
 def test_a_line_runs_ops_or_waits_as_its_samples_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _work(monkeypatch, 5) == LineWork(loops=(SourceLine(TRAIN, 4, "    for row in rows:"),))
-    assert _work(monkeypatch, 3, doing="op") == LineWork(runs_ops=True)
+    assert _work(monkeypatch, 3, doing="op") == LineWork(runs_ops=True, num_ops=1)
     assert _work(monkeypatch, 3, cores=0.1) == LineWork(waits=True)
 
 
@@ -167,6 +167,7 @@ RANGE = SourceLine(TRAIN, 5, "        for i in range(len(row)):")
         ("a = np.dot(row, row)", LineWork(loops=(RANGE,)), "one call on whole arrays"),
         ("a = np.dot(row, row)", LineWork(loops=(LOOP,)), None),
         ("out[i] = last", LineWork(loops=(LOOP, RANGE)), "in place of one of them"),
+        ("tf.gather(self.rows, at)", LineWork(runs_ops=True, num_ops=1), "a NumPy array"),
         ("tf.norm(row)", LineWork(runs_ops=True, loops=(LOOP,)), "with the loop at train.py:4"),
         (
             "count(x)",
@@ -193,3 +194,23 @@ def test_what_is_done_once_has_no_remedy_for_each_step() -> None:
     line = StackFrame(TRAIN, 5, "main", "model = keras.Sequential(layers)")
     assert "before the loop" in (advice_on_line(facts, line) or "")
     assert advice_on_line(facts, line, each_step=False) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "ignores"),
+    [
+        ("def value(ctx):\n    return tf.constant(x), tf.constant(y)\n", True),
+        ("def value(ctx):\n    return parts[ctx.replica_id_in_sync_group]\n", False),
+        ("def value(ctx):\n    return next(stream)\n", False),
+        ("def value(ctx):\n    return tf.random.normal([4])\n", False),
+    ],
+    ids=["builds", "takes its part", "takes the next", "draws"],
+)
+def test_a_function_that_ignores_its_context_gives_all_replicas_the_same(
+    function: str, ignores: bool
+) -> None:
+    call = "batch = strategy.experimental_distribute_values_from_function(value)"
+    assert ignores_context(function + call, len(function.splitlines()) + 1) is ignores
+    shortened = call.replace("value)", "lambda _: tf.constant(x))")
+    assert ignores_context(shortened, 1)
+    assert not ignores_context("strategy.experimental_distribute_values_from_function(value)", 1)

@@ -97,10 +97,22 @@ def lines_of_ops(profile: Profile, segment: int) -> dict[str, str]:
 def _lines(profile: Profile, segment: int) -> dict[str, str]:
     placed = profile.columns("placement", ("segment", "name", "source_line"))
     rows = of_segment(placed, segment)
-    rows = rows.filter(rows["source_line"].is_valid())
-    return dict(zip(rows["name"].to_pylist(), rows["source_line"].to_pylist(), strict=True))
+    pairs = zip(rows["name"].to_pylist(), rows["source_line"].to_pylist(), strict=True)
+    line_of = dict(pairs)
+    known = {name: line for name, line in line_of.items() if line}
+    ends: dict[str, set[str]] = defaultdict(set)
+    for name, line in known.items():
+        ends[name.partition("/")[2] or name].add(line)
+    for name, line in line_of.items():
+        of = _GRADIENT_OF.search(name)
+        if not line and of and len(lines := ends.get(of[1], set())) == 1:
+            known[name] = next(iter(lines))
+    return known
 
 
+_GRADIENT_OF = re.compile(r"(?:^|/)gradients/(.+)_grad/")
+"""Of an op of the gradient of a nested function: the op that it is the gradient of. TensorFlow
+records no line of such ops."""
 _NUMBER = re.compile(r"/_\d+/")
 """Of the function of a branch that the runtime inlined, which has another one on each replica."""
 

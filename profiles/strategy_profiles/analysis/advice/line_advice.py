@@ -27,8 +27,16 @@ _OF_DATA = {
         "pandas takes long for each row or cell: take the columns as NumPy arrays once, by "
         "to_numpy(), and index these."
     ),
+    r".{0,120}\bragged\.(?:constant|stack)\(.{0,120}": (
+        "tf.ragged.constant() and tf.ragged.stack() work in Python on each element: give "
+        "tf.RaggedTensor.from_row_lengths() all values as one array, and the lengths."
+    ),
+    r".{0,120}\.predict\(.{0,120}": (
+        "predict() makes an iterator over its data each time: call it once, on all of the data "
+        "before training, or use predict_on_batch(), or call the model in a tf.function."
+    ),
     r"(?:[\w, .\[\]]{1,80} = |return )?(?:np|numpy)\."
-    r"(?:array|asarray|stack|vstack|hstack|concatenate|append)\((?!.*\bfor\b).{0,200}": (
+    r"(?:array|asarray|stack|vstack|hstack|concatenate|append)\((?!.*\bfor\b|[^(]*\w\().{0,200}": (
         "The line makes a whole array each time, of a list or of other arrays: collect the parts "
         "in a list and make the array once, or keep one array and change only the rows of it that "
         "are new."
@@ -76,6 +84,11 @@ WAITS = (
     "process or worker. Hold a lock only for what is shared, and let another thread, or the "
     "dataset, do ahead what can be done ahead."
 )
+_ALONE = (
+    "The line calls one op. If it gives the op a NumPy array or a list, TensorFlow copies that "
+    "into a new tensor each time: make the tensor once, before the loop (tf.constant, or a "
+    "tf.Variable), or take what is needed with NumPy first."
+)
 OP_BY_OP = "Python runs the ops of this line one by one: put them into a tf.function"
 
 
@@ -105,6 +118,8 @@ def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:
             f"The line reads a whole dataset{again}: read it once, leave out of its map() what the "
             "result does not need, or compute with the arrays that it is made of."
         )
+    if work.runs_ops and work.num_ops == 1 and not work.loops:
+        return _ALONE
     if work.runs_ops:
         return f"{OP_BY_OP}{f', with the loop{at}' if at else ''}."
     searches = f"{of_search(work.searches)} " if work.searches else ""

@@ -66,6 +66,8 @@ _WAITS = (
     *("ApplyResult.get", "IMapIterator.next", "_ConnectionBase.recv"),
 )
 _BY_ELEMENT = ("_TensorIterator.", "_slice_helper")
+_FEW_OPS = 2
+"""A line that calls more ops than these computes with the elements that it takes."""
 _SUBJECT = {
     "own-lines": "Between steps the program's own code",
     "function": "Between steps a tf.function that is not the step",
@@ -108,7 +110,8 @@ def _adds(line: Row) -> bool:
 def _advice(facts: Facts, line: Row) -> str:
     if line.kind == "function":
         return "Make it a part of the step or, if not each step needs it, call it every few steps."
-    if (line.call or "").startswith(_BY_ELEMENT):
+    num_ops = facts.read_line_work(line.file or "", line.line or 0).num_ops
+    if (line.call or "").startswith(_BY_ELEMENT) and num_ops <= _FEW_OPS:
         return (
             "Each element that Python takes of a tensor is an op: call .numpy() once, and take "
             "elements of the array, or compute with all of it at once."

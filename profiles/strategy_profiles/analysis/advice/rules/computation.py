@@ -100,12 +100,18 @@ OF_AN_UPDATE = (
 )
 _UPDATES = ("Assign", "Resource")
 """How the names of ops begin that write a variable."""
+OF_ONE_HOT = (
+    "A product with one_hot only picks rows of a table, and takes time for all of them: tf.gather, "
+    "or an Embedding layer, takes these rows alone."
+)
 OF_THE_SAME = (
     "Nothing that {these} read changes from step to step: constants, tensors that the function "
     "captured, and variables that no op of the step writes. Compute it once, before the loop, and "
     "keep the result in a tensor or a tf.Variable; again when the program itself changes what it "
     "is made of."
 )
+_ONE_HOT = 0.02
+"""Of the time of all ops: what one_hot takes at least, for the product to be with it."""
 _LEAST_OF_SAME = 0.1
 """Of the time of all ops: what computes the same in each step, to be worth saying."""
 OF_ANY_OP = "more replicas, a faster device or less work per step help."
@@ -144,6 +150,11 @@ def find(facts: Facts) -> Iterator[Finding]:
     of_product = [OF_A_PRODUCT] if not is_update and _is_product(facts.ops, groups[0][0]) else []
     remedies = [*_of_type(op), *of_product, *([] if trains else [OF_A_METRIC])]
     remedies.append(f"Otherwise {OF_ANY_OP}" if remedies else OF_ANY_OP.capitalize())
+    if (
+        op.endswith("MatMul")
+        and _share([each for each in facts.ops if each.op == "OneHot"]) > _ONE_HOT
+    ):
+        remedies.insert(0, OF_ONE_HOT)
     if shares[0] * of_loop < STANDS_OUT:
         remedies = [NONE_STANDS_OUT]
     same = _same(facts)

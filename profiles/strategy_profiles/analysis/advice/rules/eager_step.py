@@ -28,6 +28,7 @@ KEY = "eager-step"
 ROWS = ("loop/steps",)
 NO_GAIN = "As a graph the step would run other ops than the recorded ones."
 CALLS_SHARE = 0.5
+_NOT_EAGERLY = "in Keras, do not compile with run_eagerly=True"
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -37,26 +38,24 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     at = f", most of them at {calls.place}" if calls.place else ""
     share, function = calls.held_ms / calls.wall_ms, calls.function
-    put = "Put the whole step, strategy.run included, into a tf.function"
+    place = function.place if function else calls.place
+    advice = f"Put the whole step, strategy.run included, into a tf.function; {_NOT_EAGERLY}."
     if function is not None:
         at = f", in `{function.name}` ({function.place})"
-        put = f"Put @tf.function on `{function.name}`, which is the whole step"
+        advice = f"Put @tf.function on `{function.name}`, which is the whole step; {_NOT_EAGERLY}."
+    asked, asks_at = facts.lines_with(*RUNS_EAGERLY), facts.said_at(*RUNS_EAGERLY)
+    if asks_at:
+        place, at = asked[0].place, f"{at}. The program asks for single ops{asks_at}"
+        advice = f"Take out what asks for single ops{asks_at}, and leave the step a tf.function."
     yield finding(
         facts,
         KEY,
         f"The step runs op by op, not as a graph: of a captured step of "
         f"{units.milliseconds(calls.wall_ms)}, {units.milliseconds(calls.held_ms)} "
         f"({units.share(share)}) pass in calls into TensorFlow{at}.",
-        f"{put}; {_not_eagerly(facts)}.",
+        advice,
         per_step(facts, calls.held_ms, calls.wall_ms),
-        place=function.place if function else calls.place,
+        place=place,
         held_ms=calls.held_ms,
         num_ops=calls.num_ops,
     )
-
-
-def _not_eagerly(facts: Facts) -> str:
-    at = facts.said_at(*RUNS_EAGERLY)
-    if at:
-        return f"the program asks for single ops{at}: take that out"
-    return "in Keras, do not compile with run_eagerly=True"

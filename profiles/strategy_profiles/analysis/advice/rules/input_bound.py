@@ -335,7 +335,8 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
         return _RUN_AHEAD
     skips = f"{_SKIP_FIRST} " if "Skip::" in stage.name else ""
     own = _of_generator(facts, stage) or _of_map(facts, stage)
-    return f"{skips}{own or known[1]}{of_python}"
+    of_python = f"{of_python.strip()} " if of_python else ""
+    return f"{skips}{of_python}{own or known[1]}"
 
 
 def _of_map(facts: Facts, stage: Cause) -> str | None:

@@ -30,7 +30,7 @@ from strategy_profiles.analysis.communication import CollectiveUse
 from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import ALL_REDUCE
+from strategy_profiles.run.event_parts import ALL_REDUCE, REDUCE
 
 KEY = "many-small-collectives"
 ROWS = ("loop/steps/wait", "loop/steps/transfer", "loop/steps/idle")
@@ -102,8 +102,15 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 
 def _asked_for(facts: Facts) -> str:
-    at = facts.said_at(ALL_REDUCE)
+    at = facts.said_at(ALL_REDUCE) or _at_reduce_in_loop(facts)
     return f", asked for{at}" if at else ""
+
+
+def _at_reduce_in_loop(facts: Facts) -> str:
+    """` at train.py:71 (`line`)`: where a loop of Python reduces one value after the other."""
+    lines = facts.lines_with(REDUCE)
+    in_loop = [each for each in lines if facts.read_line_work(each.file, each.line).loops]
+    return f" at {in_loop[0].place} (`{in_loop[0].text.strip()}`)" if len(in_loop) == 1 else ""
 
 
 def _exposed_share(facts: Facts) -> float:
@@ -139,6 +146,11 @@ def _of_layers(layers: Sequence[str]) -> str:
 
 
 def _advice(facts: Facts) -> str:
+    if not facts.lines_with(ALL_REDUCE) and _at_reduce_in_loop(facts):
+        return (
+            "Stack the values (tf.stack) and reduce the stacked tensor in one call, or keep sums "
+            "on each worker (tf.keras.metrics) and reduce them once an epoch."
+        )
     if not facts.segment.is_of_lab and facts.segment.has_central_copy is False:
         return _OF_A_LOOP
     return _PACKING.get(facts.segment.cross_device_ops, _NO_PACKING)

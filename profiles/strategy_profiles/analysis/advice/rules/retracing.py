@@ -149,8 +149,10 @@ def _preparing_ms(facts: Facts) -> float:
 
 
 def _is_of_predict(facts: Facts, name: str) -> bool:
-    """Whether calls of predict() or evaluate() in the steps trace functions of no name: each call
-    makes a data set with some."""
+    """Whether calls of predict() or evaluate() in the steps, or in their input, trace functions of
+    no name: each call makes a data set with some."""
+    if name == NO_NAME and facts.lines_with(".predict(", ".evaluate("):
+        return True
     within = (facts.account.row(f"loop/steps/{kind}") for kind in ("predict", "validation"))
     return name == NO_NAME and any(row is not None for row in within)
 

@@ -58,9 +58,13 @@ def _global_batch_of_each(facts: Facts) -> SourceLine | None:
 
 
 def find(facts: Facts) -> Iterator[Finding]:
+    """By what the recorder noted, or by the text of the program."""
     whole, own = (facts.noted.get(field) for field in (WHOLE_BATCH_EACH, OWN_BATCH_EACH))
     num_replicas, steps = facts.segment.num_replicas, facts.account.row("loop/steps")
     by_name = _global_batch_of_each(facts)
+    values = facts.only_line(FROM_VALUES)
+    if not whole and values is not None and facts.gives_all_the_same(values):
+        whole = values.place
     if num_replicas < 2 or steps is None or not (whole or own or by_name):
         return
     num_here = num_replicas // max(1, facts.segment.num_workers)
@@ -68,7 +72,6 @@ def find(facts: Facts) -> Iterator[Finding]:
     place = (running.place if running else None) or whole  # where the step has its batch
     cost = over_all_steps(facts, steps.total_ms * (1 - 1 / num_here), "derived")
     if whole:
-        values = facts.only_line(FROM_VALUES)
         at = f"{values.place} (`{values.text.strip()}`)" if values else place
         yield finding(
             facts,

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 
 import strategy_profiles
 from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.advice.late_because import late_batch
 from strategy_profiles.analysis.efficiency import efficiency
 from strategy_profiles.analysis.findings import Facts, findings, gather_facts
+from strategy_profiles.analysis.map_calls import map_calls
 from strategy_profiles.run.event_log import EventLog
-from strategy_profiles.run.event_parts import StackFrame, StackPlace
+from strategy_profiles.run.event_parts import SourceLine, StackFrame, StackPlace
 from strategy_profiles.run.events import StacksSampled
 from tests.event_records import read_records, write_records
 from tests.replaced import replace as replaced
@@ -184,3 +186,25 @@ def test_a_worker_that_begins_its_steps_late_is_not_late_by_its_batch(
     assert "It begins each step later" in late.advice
     assert "batch" not in late.advice
     assert (late.cost is None) == (worker == 0), "the account of worker 0 has its time"
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["ds = ds.map(load)", "ds = ds.skip(half)"], "choose the worker's elements before map()"),
+        (["ds = ds.skip(half)", "ds = ds.map(load)"], ""),
+    ],
+    ids=["behind map", "before map"],
+)
+def test_the_advice_to_a_worker_names_a_skip_behind_map(
+    texts: list[str], says: str, tmp_path: Path
+) -> None:
+    file = "/home/me/train.py"
+    profile = strategy_profiles.load(write_run(tmp_path / "run"))
+    facts = replaced(
+        gather_facts(profile, profile.segments[0]),
+        lines=tuple(SourceLine(file, n, text) for n, text in enumerate(texts, 1)),
+        maps=map_calls({file: "\n".join(texts)}),
+    )
+    assert says in late_batch(facts, 1, 50.0)
+    assert ("throws away" in late_batch(facts, 1, 50.0)) is bool(says)

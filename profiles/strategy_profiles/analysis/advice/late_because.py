@@ -15,6 +15,8 @@ from strategy_profiles.analysis.placed import CopiedVariables
 from strategy_profiles.analysis.stragglers import ReplicaLateness
 from strategy_profiles.reporting import units
 
+_CHOOSE = (".skip(", ".shard(")
+"""What leaves elements of a dataset out."""
 MOST_OF_LATENESS = 0.5
 """A finding makes a replica late if it accounts for this part of its lateness."""
 
@@ -60,12 +62,26 @@ def at_least_its_lateness(facts: Facts, cost: Cost | None, late: ReplicaLateness
     return cost
 
 
+def _thrown_away(facts: Facts) -> str:
+    """Of a worker that skips what map() made for it: ends with a space; or nothing."""
+    line = facts.only_line(*_CHOOSE)
+    if line is None or not facts.maps:
+        return ""
+    first = facts.maps[0].at
+    if first.file != line.file or first.line > line.line:
+        return ""
+    return (
+        f"{line.place} (`{line.text.strip()}`) throws away elements that map() at {first.place} "
+        "has made: choose the worker's elements before map(). "
+    )
+
+
 def late_batch(facts: Facts, worker: int, longer_ms: float) -> str:
     """What to do about a worker whose batches take longer than those of the others."""
     line = facts.read_batch_line(worker)
     at = f" at {line.place} (`{line.text}`)" if line else ""
     return (
         f"Its batch{at} takes {units.milliseconds(longer_ms)} longer than those of the others. "
-        "Check its part of the input: how much data its shard has, where it reads it from, and how "
-        "many cores prepare it."
+        f"{_thrown_away(facts)}Check its part of the input: how much data its shard has, where it "
+        "reads it from, and how many cores prepare it."
     )

@@ -22,5 +22,5 @@ export function collectivesTable(rows, definitions) {
   const columns = COLUMNS.filter((column) => column !== GROUP || groups.size > 1);
   const head = columns.map(([text, , definition]) => ({ text, title: definitions[definition] }));
   const body = rows.map((row) => el("tr", {}, ...columns.map(([, text]) => el("td", { text: text(row) }))));
-  return table(head, body);
+  return table(head, body, { tabindex: 0 });
 }

@@ -120,6 +120,7 @@ export class Processes {
     ];
     setText(card.facts, facts.filter(Boolean).join(" · "));
     setText(card.words, wordsOf(row, step));
+    card.words.tabIndex = card.words.textContent ? 0 : -1; // long words scroll
     card.kill.hidden = !canKill;
   }
 

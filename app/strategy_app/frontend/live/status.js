@@ -36,7 +36,7 @@ export class Status {
     Object.assign(this, { state: "waiting", isOver: false, isConnected: true });
     this.chip = el("span", { class: "chip", role: "status" });
     this.what = el("span", { class: "what" });
-    this.banner = el("div", { class: "banner", role: "alert", hidden: "" });
+    this.banner = el("div", { class: "banner", role: "alert", tabindex: 0, hidden: "" });
     this.doing = el("span", { class: "doing" });
     this.headline = el("p", { class: "headline" });
     this.link = el("span", { class: "connection" });

@@ -69,7 +69,7 @@ export class LiveView {
     this.machines = new Machines(definitions["CPU cores in use"]);
     this.traffic = el("div");
     this.trafficPanel = panel("collectives", "Collectives of the latest capture", definitions.collective, this.traffic);
-    this.newsList = el("ol", { class: "news" });
+    this.newsList = el("ol", { class: "news", tabindex: 0, "aria-label": "What happened" });
     // Several processes come before the charts; one is a panel among others.
     this.above = el("div", { class: "slot" }, this.processes.root);
     this.beside = el("div", { class: "slot" });

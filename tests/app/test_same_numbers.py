@@ -67,7 +67,6 @@ def test_the_live_page_leaves_the_same_steps_out_while_the_run_goes_on(
     assert told["of"] == "newest"
     assert told["slowest"] == 2
     assert told["numbers"]["slowest"][2] == numbers["slowest"].note
-    assert told["headline"] is None, "the page says the cause so far"
     for key in ("step_time", "slowest"):
         value = float(told["numbers"][key][0])
         assert value == pytest.approx(numbers[key].value, rel=0.03), key

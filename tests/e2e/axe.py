@@ -29,10 +29,10 @@ def findings(page: Page, scheme: str) -> list[str]:
     axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
     found: list[str] = []
     for frame in page.frames:
-        before = frame.locator(".live").evaluate_all(STATE)
+        state = frame.locator(".live").evaluate_all(STATE)
         if not frame.evaluate("'axe' in window"):
             frame.evaluate(axe)
         found += [
-            f"{each}\nin {frame.url}, {scheme}, {before}" for each in frame.evaluate(FINDINGS, rules)
+            f"{each}\nin {frame.url}, {scheme}, {state}" for each in frame.evaluate(FINDINGS, rules)
         ]
     return found

@@ -160,7 +160,7 @@ def test_a_page_keeps_its_place_while_its_sidebar_opens(open_page: Open, watched
     watch_layout(page)
     page.goto(watched.address(run="seen"))
     expect(live(page)).to_have_attribute("data-step", "299")
-    expect(page.locator(".live .headline")).to_contain_text("the loop takes")
+    expect(page.locator(".lab-headline")).to_contain_text("the loop takes")
     wait_until_drawn(page)
     assert layout_shift(page) < GOOD
 

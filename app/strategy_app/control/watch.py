@@ -58,14 +58,18 @@ def watch_page(run_id: str) -> None:
     _head(run_id, live, active)
     own = handle if active is handle else None
     is_over = live.status.is_over and active is None
-    cause = st.container(key="cause_so_far" if live.segments or not is_over else None)
+    cause = st.container(key="cause" if is_over else "cause_so_far")
+    if is_over:  # what is below has its place from the beginning
+        with cause:
+            show_cause_so_far(live.folder, is_over=True)
     request = live_view(run_id, can_kill=own is not None, is_over=is_over)
     if request.kill is not None and own is not None:
         own.kill_process(request.kill)
     if request.step is not None:
         open_step("timeline", run_id, request.step)
-    with cause:  # after the live view, which does not wait for it
-        show_cause_so_far(live.folder, is_over=is_over)
+    if not is_over:
+        with cause:  # after the live view, which does not wait for it
+            show_cause_so_far(live.folder, is_over=False)
     every_s = LOOK_EVERY_ENDED_S if is_over else LOOK_EVERY_S
     st.fragment(_look, run_every=every_s)(run_id, drawn)
 
@@ -107,9 +111,8 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
         width="stretch",
         on_click=new_run,
         disabled=is_here,
+        help="Stop this run first." if is_here else None,
     )
-    if is_here:
-        right.caption("Stop this run first.")
     if live.status.is_over:
         _ask_for_paths(live)
     with page_row():  # a line at 1280 px
@@ -157,22 +160,23 @@ def _launch(spec: Mapping[str, Any], checkpoint: Path | None) -> None:
 
 
 def _offer_to_continue(live: LiveRun) -> None:
-    """A button that starts a run from the state that this one left, or why there is none."""
+    """A button that starts a run from the state that this one left, or says why there is none."""
     saved = last_saved_state(live.folder)
+    none = "This run ended before its state was saved."
     if st.button(
         "Continue from here",
         key="continue_button",
         width="stretch",
-        help="Starts a new run from the saved weights, optimizer state and position in the data, "
+        help=none
+        if saved is None
+        else "Starts a new run from the saved weights, optimizer state and position in the data, "
         "in the last configuration.",
         disabled=saved is None or _waits(live),
     ):
         assert saved is not None
         spec = dict(live.applied_spec or {}) | {"steps": None, "reconfigure": []}
         _launch(spec, saved.path)
-    if saved is None:
-        st.caption("This run ended before its state was saved.")
-    elif saved.step != (live.last_step or 0) + 1:
+    if saved is not None and saved.step != (live.last_step or 0) + 1:
         st.caption(f"From step {saved.step:,}, the last saved state.")
 
 

@@ -18,7 +18,6 @@ import strategy_profiles
 from strategy_app.live.step_rows import Splitter
 from strategy_profiles.analysis.communication import NO_COLLECTIVE, Communication
 from strategy_profiles.analysis.facts import gather_facts
-from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.analysis.key_numbers import (
     busbw,
@@ -92,19 +91,15 @@ def whole_numbers(folder: Path) -> dict[str, Any] | None:
         segment = headline_segment(profile)
         if segment is None:  # no later event brings the numbers
             none = (KeyNumber(key, None, MISSING, NO_STEP, None) for key in KEYS)
-            return _message("all", none, unanswered(0, NO_STEP), None)
+            return _message("all", none, unanswered(0, NO_STEP))
         facts = gather_facts(profile, segment)
-        text = "".join(headline(profile, facts))
-        return _message("all", key_numbers(facts), facts.stragglers, text)
+        return _message("all", key_numbers(facts), facts.stragglers)
     except (LabError, OSError, ValueError):
         return None
 
 
 class LiveNumbers:
-    """Fed with every event of a run, in order. For one thread at a time.
-
-    There is no headline until the run is over: the page says the cause so far above the numbers.
-    """
+    """Fed with every event of a run, in order. For one thread at a time."""
 
     def __init__(self, split: Splitter) -> None:
         self._split_step = split
@@ -170,7 +165,7 @@ class LiveNumbers:
             traffic(moved),
             busbw(moved),
         )
-        return _message("newest", numbers, late, None)
+        return _message("newest", numbers, late)
 
     def _no_capture(self) -> Communication:
         reason = NO_COLLECTIVE if self._is_served else "after the first full capture"
@@ -258,13 +253,11 @@ class LiveNumbers:
         return rows
 
 
-def _message(
-    of: str, numbers: Iterable[KeyNumber], late: Stragglers, text: str | None
-) -> dict[str, Any]:
-    """Each number as value, unit and note, and the replica to point out; `text` is the headline."""
+def _message(of: str, numbers: Iterable[KeyNumber], late: Stragglers) -> dict[str, Any]:
+    """Each number as value, unit and note, and the replica to point out."""
     texts = {item.key: (*item.text.partition(" ")[::2], item.note) for item in numbers}
     late_replica = late.straggler.replica if late.straggler else None
-    return {"of": of, "headline": text, "slowest": late_replica, "numbers": texts}
+    return {"of": of, "slowest": late_replica, "numbers": texts}
 
 
 def _floats(values: Sequence[float | None]) -> Floats:

@@ -13,12 +13,13 @@ from strategy_app.screen.code import show_code, show_shares
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.segments import facts_of
 from strategy_app.widgets.text import as_markdown
-from strategy_app.widgets.verdict import STYLE, part_as_html
+from strategy_app.widgets.verdict import STYLE, part_as_html, show_parts_of_headline
 from strategy_profiles.analysis.facts import Finding
 from strategy_profiles.analysis.failures import Explained, explained_without_steps
 from strategy_profiles.analysis.findings import findings
+from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.headline_segment import headline_segment
-from strategy_profiles.answers.answer import Code, Shares
+from strategy_profiles.answers.answer import Bold, Code, Shares
 from strategy_profiles.errors import LabError
 from strategy_profiles.questions.loop import loop
 from strategy_profiles.run.events import SegmentOpened
@@ -39,7 +40,7 @@ UNKNOWN = "Nothing is known of the cause yet: the first steps are being recorded
 def show_cause_so_far(path: Path, *, is_over: bool) -> None:
     """Draw the first cause with its remedy, and what fills the loop; again while the run goes on.
 
-    Its place has a fixed height (`server.first_style`), so that what is below does not move.
+    Then its place has a least height (`server.first_style`), so that what is below does not move.
     """
     st.fragment(_show, run_every=None if is_over else EVERY_S)(path, is_over=is_over)
 
@@ -77,10 +78,12 @@ class _CauseSoFar(NamedTuple):
     num_steps: int
     failure: Explained | None = None
     """Why it ended before its first step."""
+    headline: tuple[str, ...] = ()
+    """As the page Cause has it, once the run is over."""
     finding: Finding | None = None
     shares: Shares | None = None
     line: Code | None = None
-    """The line of the program that takes most of the loop."""
+    """The line of the program that the finding names, or that takes most of the loop."""
 
 
 def _read(path: Path, *, is_over: bool) -> _CauseSoFar:
@@ -88,30 +91,36 @@ def _read(path: Path, *, is_over: bool) -> _CauseSoFar:
     opened = open_run(path)
     segment = headline_segment(opened.profile) if is_over else newest_segment(opened.profile)
     known = _known(opened, segment.segment) if segment else ()
+    said = (
+        headline(opened.profile, opened.ask(facts_of, segment.segment))
+        if segment and is_over
+        else ()
+    )
     failure = explained_without_steps(opened.profile)
     num_steps = opened.profile.table("steps").num_rows
     now_s = time.monotonic()
     due_s = now_s + (now_s - begin_s) / MOST_OF_TIME
-    return _CauseSoFar(due_s, num_steps, failure, *known)
+    return _CauseSoFar(due_s, num_steps, failure, said, *known)
 
 
 def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
     shares, finding = known.shares, known.finding
     if known.failure:
-        st.markdown(
-            f"**{as_markdown(known.failure.sentence)}** {as_markdown(known.failure.advice)}"
-        )
+        show_parts_of_headline((Bold(known.failure.sentence),))
+        st.markdown(as_markdown(known.failure.advice))
         return
-    if shares is None and finding is None:
-        st.caption("" if is_over else UNKNOWN)
-        return
+    cost = f", {finding.cost.share_text}" if finding and finding.cost else ""
+    if is_over:
+        show_parts_of_headline(known.headline)
+    elif finding is not None:
+        show_parts_of_headline((f"So far{cost}: ", Bold(finding.sentence)))
+    elif shares is None:
+        st.caption(UNKNOWN)
     left, right = st.columns(2, gap="small")
     if finding is not None:
-        cost = f", {finding.cost.share_text}" if finding.cost else ""
-        said = "" if is_over else f"{finding.sentence} "  # the headline says it of a whole run
-        text = part_as_html(f"{said}Try: {finding.advice}")
         with left.container(gap=None):
-            st.markdown(f"**{'What to do' if is_over else 'So far'}**{cost}")
+            st.markdown(f"**What to do**{cost if is_over else ''}")
+            text = part_as_html(f"Try: {finding.advice}")
             st.html(f'{STYLE}<div class="lab-said">{text}</div>')
     if shares is not None:
         with (right if finding else left).container(gap=None):
@@ -131,4 +140,5 @@ def _known(opened: OpenRun, segment: int) -> tuple[Finding | None, Shares | None
     ordered = findings(opened.ask(facts_of, segment))
     shares = next((part for part in parts if isinstance(part, Shares)), None)
     code = next((part for part in parts if isinstance(part, Code)), None)
-    return ordered[0] if ordered else None, shares, code and code.hottest
+    first = ordered[0] if ordered else None
+    return first, shares, code and code.line_of(first.sentence if first else "")

@@ -86,7 +86,9 @@ FIRST_STYLE = f"""
 .st-key-form_head {{min-height:5.1rem}}
 .st-key-sweep_head {{min-height:8.6rem}}
 .st-key-measured_gain a p {{text-decoration:underline}}
-.st-key-cause_so_far {{min-height:10.5rem}}
+.st-key-cause_so_far {{min-height:11.5rem}}
+:is(.st-key-cause, .st-key-cause_so_far) {{gap:.5rem}}
+:is(.st-key-cause, .st-key-cause_so_far) .lab-headline {{font-size:1.2rem; margin:0}}
 /* As Streamlit places a link whose script is loaded; before that, its place is taller. */
 .st-key-page_row [data-testid=stElementContainer] {{height:2rem !important;
   margin:-6px 0 !important}}

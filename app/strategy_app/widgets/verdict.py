@@ -41,10 +41,15 @@ STYLE = """<style>
 def show_headline(profile: Profile, facts: Facts) -> str:
     """What limits the segment, large, below what ran. Returns the whole text."""
     parts = headline(profile, facts)
+    show_parts_of_headline(parts)
+    return "".join(parts)
+
+
+def show_parts_of_headline(parts: Sequence[str]) -> None:
+    """What is `Bold` of it, large, below the rest."""
     ran = "".join(part_as_html(part) for part in parts if not isinstance(part, Bold))
     limit = "".join(part_as_html(str(part)) for part in parts if isinstance(part, Bold))
     show_sentence(f'<span class="ran">{ran}</span><b>{limit}</b>' if limit else ran)
-    return "".join(parts)
 
 
 def part_as_html(part: str) -> str:

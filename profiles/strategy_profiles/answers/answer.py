@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -203,11 +205,15 @@ class Code(Part, frozen=True):
         """The largest share of a line."""
         return max((each.share or 0.0 for _, lines in self.files for each in lines), default=0.0)
 
-    @property
-    def hottest(self) -> Code:
-        """The line of the largest share alone."""
-        shares = [(line.share or 0.0, name, line) for name, lines in self.files for line in lines]
-        _, name, line = max(shares, key=lambda item: item[0])
+    def line_of(self, sentence: str) -> Code:
+        """The line that a sentence names (`train.py:31`) alone; without one, the hottest."""
+        named = set(re.findall(r"[^\s/`(]+:\d+", sentence))
+        ranked = [
+            (f"{PurePath(name).name}:{line.line}" in named, line.share or 0.0, name, line)
+            for name, lines in self.files
+            for line in lines
+        ]
+        *_, name, line = max(ranked, key=lambda item: item[:2])
         return replace(self, files=((name, (line,)),))
 
 

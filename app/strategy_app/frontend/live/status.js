@@ -1,7 +1,7 @@
 // The state of the run as a chip and, after an error, as a sentence.
 
-import { el, setSentence, setText } from "../shared/dom.js";
-import { bound, joined, units } from "../shared/format.js";
+import { el, setText } from "../shared/dom.js";
+import { joined, units } from "../shared/format.js";
 
 const WORDS = {
   starting: "Starting",
@@ -38,10 +38,9 @@ export class Status {
     this.what = el("span", { class: "what" });
     this.banner = el("div", { class: "banner", role: "alert", tabindex: 0, hidden: "" });
     this.doing = el("span", { class: "doing" });
-    this.headline = el("p", { class: "headline" });
     this.link = el("span", { class: "connection" });
     this.lag = el("span", { class: "lag" });
-    this.root = el("header", {}, el("div", { class: "line" }, this.chip, this.what, this.doing, this.lag, this.link), this.banner, this.headline);
+    this.root = el("header", {}, el("div", { class: "line" }, this.chip, this.what, this.doing, this.lag, this.link), this.banner);
   }
 
   connection(state) {
@@ -59,14 +58,12 @@ export class Status {
   }
 
   // `waitedMs` is how long ago the status came.
-  draw(status, segment, group, headline, waitedMs) {
+  draw(status, segment, group, waitedMs) {
     const doing = status?.doing;
     const state = (this.state = doing?.state ?? status?.state ?? "waiting");
     this.isOver = Boolean(status) && status.state !== "running";
     this.drawChip();
     setText(this.what, segment ? this.describe(status, segment) : "");
-    this.headline.hidden = headline === null;
-    setSentence(this.headline, bound(headline ?? ""));
     setText(this.doing, doing ? sentence(doing, waitedMs) : "");
     const text = status?.message ?? "";
     this.banner.hidden = !text || status.state === "running";

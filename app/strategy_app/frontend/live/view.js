@@ -238,9 +238,7 @@ export class LiveView {
   }
 
   drawStatus() {
-    // Of a run that is over; its room is kept before it is known: what is below does not move then.
-    const headline = this.numbers ? this.numbers.headline : this.data.isOver ? "" : null;
-    this.status.draw(this.state, this.segment, this.group, headline, performance.now() - this.toldAt);
+    this.status.draw(this.state, this.segment, this.group, performance.now() - this.toldAt);
   }
 
   drawTiles(last) {

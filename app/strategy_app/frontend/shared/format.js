@@ -48,7 +48,4 @@ export const units = {
   },
 };
 
-// A sentence whose numbers keep their units: no line ends between them.
-export const bound = (text) => text.replace(/(\d) (?=%|ms\b|[kMGT]?B\b)/g, "$1\u00a0");
-
 export const joined = ([value, unit]) => (unit ? `${value} ${unit}` : value);

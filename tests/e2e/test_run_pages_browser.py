@@ -323,7 +323,7 @@ def test_tags_are_saved_while_their_list_is_open_and_filter_the_runs(
         expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_role("combobox", name="Tags").click()
     page.get_by_role("option", name="lesson").click()
-    said = "2 runs. Select several rows to draw their runs together."
+    said = "2 runs. Select a row, then Why above; several are drawn together."
     expect(page.get_by_text(said, exact=True)).to_be_visible()
     page.keyboard.press("Escape")
     page.get_by_role("combobox", name="Group by").click()

@@ -106,7 +106,9 @@ def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEnt
         with st.popover("Columns"):
             has_tags = any(entry.tags for entry in runs)
             columns = ["run", *(name for name in pick_columns() if name != "tags" or has_tags)]
-        how = ". Select several rows to draw their runs together." if len(runs) > 1 else "."
+        how = (
+            ". Select a row, then Why above; several are drawn together." if len(runs) > 1 else "."
+        )
         st.caption(f"{units.counted(len(runs), 'run')}{how}")
     if pages > 1:
         with head:

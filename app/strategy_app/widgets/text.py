@@ -47,7 +47,7 @@ def as_html(text: object, limit: int | None = None) -> str:
     return html.escape(plain(text, limit), quote=True)
 
 
-_NAME = re.compile(r"[\w./:,=()\[\]{}+* -]*\w[\w./:,=()\[\]{}+* -]*")
+_NAME = re.compile(r"(?=.*\w)[\w./:,=()\[\]{}+*'\"<>!?;@%&|~^# -]*")
 
 
 def as_markdown(text: object, limit: int | None = None) -> str:
@@ -56,8 +56,8 @@ def as_markdown(text: object, limit: int | None = None) -> str:
 
 
 def sentence_as_markdown(sentence: str) -> str:
-    """The same for a sentence: its numbers keep their units, and plain names between backticks are
-    code."""
+    """The same for a sentence: its numbers keep their units, and names and lines of a program
+    between backticks are code."""
     parts = bound(plain(sentence)).split("`")
     if len(parts) % 2 == 0:  # one is left over
         parts[-2:] = ["`".join(parts[-2:])]

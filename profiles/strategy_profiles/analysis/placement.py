@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 UNPLACED = "(no device)"
+NO_PLACEMENT = "no placement was recorded for this segment"
 
 
 class DevicePlacement(Struct, frozen=True):
@@ -94,4 +95,4 @@ def _why_none(profile: Profile, segment: int) -> str:
     for event in profile.events(PlacementRecorded):
         if event.segment == segment and event.reason:
             return event.reason
-    return "no placement was recorded for this segment"
+    return NO_PLACEMENT

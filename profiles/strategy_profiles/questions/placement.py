@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from strategy_profiles.analysis.placement import DevicePlacement, Placement
+from strategy_profiles.analysis.placement import NO_PLACEMENT, DevicePlacement, Placement
 from strategy_profiles.analysis.placement import placement as placement_of
 from strategy_profiles.analysis.placement_change import How, PlacementChange, placement_change
 from strategy_profiles.analysis.retracing import first_trace_note
@@ -51,7 +51,7 @@ def placement(profile: Profile, facts: Facts) -> Answer:
             if profile.status.is_over
             else "when the first step is traced"
         )
-        remedy = f"It is recorded {when}."
+        remedy = f"It is recorded {when}." if placed.reason == NO_PLACEMENT else ""
         return Answer(KEY, parts=(Missing(KEY, "Placement", placed.reason, remedy),))
     earlier = [item for item in profile.segments if item.segment < segment.segment]
     since = _since(profile, earlier[-1], segment) if earlier else ()

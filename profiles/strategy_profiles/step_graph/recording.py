@@ -34,6 +34,7 @@ _CAPTURE_MORE = (
     "Record the run again with “Capture every step in full” (under New run; "
     "--set capture.every_step=true)"
 )
+_TRACE_MORE = "Record the program again with --set capture.every_step=true"
 _TRAIN_LONGER = (
     "Record the run again with 10 steps or more: it captured every step that it could, and none is "
     "captured while the program traces and warms up"
@@ -185,6 +186,8 @@ def _timed(profile: Profile, opened: SegmentOpened, steps: Collection[int]) -> T
 
 def _more_steps(opened: SegmentOpened) -> str:
     """Return how to have more captured steps. Of other programs the choice of steps is unknown."""
+    if not opened.is_of_lab:
+        return "" if opened.num_workers > 1 else _TRACE_MORE  # of one worker alone
     captured_all = opened.spec.get("capture", {}).get("every_step", False)
     return _TRAIN_LONGER if captured_all else _CAPTURE_MORE
 

@@ -38,9 +38,9 @@ def test_the_list_shows_every_run_and_names_other_folders(runs: Path) -> None:
 def test_a_single_run_does_not_ask_for_several_rows(tmp_path: Path) -> None:
     write_run(tmp_path / "one", steps=5, windows=0)
     assert "1 run." in text_of(open_page("runs", tmp_path))
-    assert "Select several rows" not in text_of(open_page("runs", tmp_path))
+    assert "Select a row" not in text_of(open_page("runs", tmp_path))
     write_run(tmp_path / "two", steps=5, windows=0)
-    assert "2 runs. Select several rows" in text_of(open_page("runs", tmp_path))
+    assert "2 runs. Select a row, then Why above" in text_of(open_page("runs", tmp_path))
 
 
 def test_names_that_do_not_fit_differ_in_the_list(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ export class LiveView {
     const text = sentence(news);
     if (!text || (news.kind === "exited" && this.failure && text.endsWith(this.failure))) return;
     if (news.kind === "failed") this.failure = text; // its worker's end says the same once more
-    const time = el("time", { text: joined(units.seconds(news.at_ms / 1000)) });
+    const time = el("time", { text: joined(units.seconds(Math.max(0, news.at_ms / 1000))) });
     const said = el("span");
     setSentence(said, text);
     this.newsList.prepend(el("li", { class: isTrouble(news) ? "trouble" : "" }, time, said));
@@ -212,7 +212,8 @@ export class LiveView {
     this.tiles.root.hidden = isEmpty;
     if (!isEmpty) this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null);
     this.marksBars.block.hidden = this.captureBars.block.hidden = this.trafficPanel.block.hidden = this.hasServers || isEmpty;
-    this.servedBars.block.hidden = !this.hasServers || isEmpty;
+    // Only the lab's own training loop tells the parts of such a step.
+    this.servedBars.block.hidden = !this.hasServers || isEmpty || this.segment?.is_of_lab === false;
     this.drawBars(this.axis.cursor ?? this.history.settled());
     this.drawServed();
     this.drawCapture();

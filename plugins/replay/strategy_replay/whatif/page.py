@@ -51,7 +51,7 @@ def show_page() -> None:
 def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     reason = opened.ask(why_no_replay, segment.segment)
     if reason is not None:
-        page, link = "lab", "New run"
+        page, link = ("lab", "New run") if segment.is_of_lab else ("", "")
         if opened.profile.is_imported:
             page, link = "timeline", "Open the Timeline, which shows its ops as recorded"
         empty("This run allows no replay.", reason, page=page, link=link)

@@ -6,8 +6,10 @@ step are at the line that calls it; of these, the time of its ops is at the line
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -43,12 +45,13 @@ class LoopLine(Struct, frozen=True):
 
 
 def loop_lines(
-    profile: Profile, segment: int, input_line: SourceLine | None = None
+    profile: Profile, segment: int, input_line: SourceLine | None = None, sentence: str = ""
 ) -> tuple[LoopLine, ...]:
     """Return the lines with most of a segment's loop, and those around them, in their order.
 
     Args:
       input_line: the line that makes what the steps wait for: it has their waits for a batch.
+      sentence: of the cause; a line that it names (`train.py:31`) is there, too.
 
     The files are ordered by the time of their lines. Empty if the training thread was not sampled.
     """
@@ -64,6 +67,7 @@ def loop_lines(
     by_line = _ms_by_line(regions, made)
     longest = sorted(by_line, key=lambda line: -by_line[line])[:MOST_LINES]
     lit = [line for line in longest if by_line[line] >= SMALLEST * regions.loop_ms]
+    named = _named(sentence, regions.stacks) if lit else ()
     return tuple(
         LoopLine(
             *line,
@@ -71,8 +75,13 @@ def loop_lines(
             by_line[line] / num_steps if line in lit else None,
             by_line[line] / regions.loop_ms if line in lit else None,
         )
-        for line in _with_neighbours(lit, regions.stacks)
+        for line in _with_neighbours([*lit, *named], regions.stacks)
     )
+
+
+def _named(sentence: str, stacks: Stacks) -> Iterator[Line]:
+    for name, line in re.findall(r"([^\s/`(]+):(\d+)", sentence):
+        yield from ((file, int(line)) for file in stacks.sources if PurePath(file).name == name)
 
 
 def _ms_by_line(regions: Regions, ops: Sequence[Row]) -> dict[Line, float]:

@@ -18,7 +18,13 @@ STATE = "found => found.map(({ dataset }) => JSON.stringify(dataset)).join(' ')"
 """What the live view shows of its run, if the page has one."""
 
 
-def findings(page: Page, scheme: str) -> list[str]:
+def expect_no_findings(page: Page, scheme: str, *, but: str | None = None) -> None:
+    """Fail with all that axe finds, whole; `but` begins what it may find."""
+    found = [each for each in _findings(page, scheme) if but is None or not each.startswith(but)]
+    assert not found, "\n\n".join(found)
+
+
+def _findings(page: Page, scheme: str) -> list[str]:
     """What axe finds in the page and in each of its frames, as the film and the stepper are.
 
     A page differs in its colours alone when dark, so only their contrast is looked at then.

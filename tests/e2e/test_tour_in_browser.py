@@ -14,7 +14,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from strategy_profiles.exports import formats
 from strategy_profiles.reporting.palette import PHASE_COLOURS
-from tests.e2e.axe import findings
+from tests.e2e.axe import expect_no_findings
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn
 from tests.e2e.following import events
@@ -152,7 +152,7 @@ def axe_finds_nothing_while_it_runs(page: Page) -> None:
     """With the controls of a run, in both schemes."""
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
-        assert findings(page, scheme) == []
+        expect_no_findings(page, scheme)
 
 
 def change_while_it_runs(page: Page, run: Path) -> None:

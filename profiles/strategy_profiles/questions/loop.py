@@ -30,7 +30,7 @@ from strategy_profiles.answers.answer import (
     Table,
     table,
 )
-from strategy_profiles.reporting.palette import part_colour
+from strategy_profiles.reporting.palette import part_colours
 
 if TYPE_CHECKING:
     from strategy_profiles.analysis.facts import Facts
@@ -119,11 +119,11 @@ def _shares(account: Account) -> Shares:
     left_ms = (account.loop_ms or 0.0) - sum(row.total_ms for row in large)
     if account.loop_ms and left_ms >= account.loop_ms * SMALLEST / 2:
         large.append(Row("loop/others", "others", left_ms, "rest"))
+    numbers = {kind: number for number, kind in enumerate(KINDS)}
+    colours = part_colours({row.kind: numbers.get(row.kind, 0) for row in large})
     parts = tuple(
-        Share(
-            _title(row), account.ms_per_step(row), account.share(row), part_colour(row.kind, number)
-        )
-        for number, row in enumerate(large)
+        Share(_title(row), account.ms_per_step(row), account.share(row), colours[row.kind])
+        for row in large
     )
     return Shares("shares", TITLE, parts, definition=_ACCOUNT)
 

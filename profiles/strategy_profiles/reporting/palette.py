@@ -11,7 +11,7 @@ because most runs have no more, and the first six than the ten after them.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 PHASE_COLOURS = {
     "compute": "#008CFA",
@@ -57,17 +57,34 @@ RUN_COLOURS = ("#5A9687", "#696987", "#78962D")
 """Runs in one chart. Three only: no fourth is as far from the phases and replicas and reads on both
 grounds. A run after the third has another dash."""
 
+OTHER_COLOURS = (*RUN_COLOURS, *SIDE_COLOURS.values())
+"""Parts of the loop that are no phases."""
+
 DEVICE_COLOURS = ("#0F4B69", "#F0DC50", "#87000F", "#A5B4FF", "#C3B487", "#78F0C3")
 """Devices, where no replica is meant. Outlined in `GREY`, which has the contrast."""
 GREY = "#7F8790"
 """A grey that reads on a light and on a dark ground: for what is neither phase nor replica."""
 
 
-def part_colour(kind: str, number: int) -> str:
-    """The colour of a part of the loop: that of a phase, or one that no phase has."""
-    if kind in ("rest", "others", "first"):
-        return GREY
-    return PHASE_COLOURS.get(kind) or (*RUN_COLOURS, *SIDE_COLOURS.values())[number % 5]
+def part_colours(kinds: Mapping[str, int]) -> dict[str, str]:
+    """The colours of the parts of one loop by their kinds, each with its number among all kinds.
+
+    A phase has its own. Another part has always the same, one that no phase has, unless a part
+    before it has that one.
+    """
+    colours: dict[str, str] = {}
+    free: list[str] = []
+    for kind, number in kinds.items():
+        if kind in ("rest", "others", "first"):
+            colours[kind] = GREY
+        elif kind in PHASE_COLOURS:
+            colours[kind] = PHASE_COLOURS[kind]
+        else:
+            free = free or [*OTHER_COLOURS]
+            usual = OTHER_COLOURS[number % len(OTHER_COLOURS)]
+            colours[kind] = usual if usual in free else free[0]
+            free.remove(colours[kind])
+    return colours
 
 
 def phase_name(key: str) -> str:

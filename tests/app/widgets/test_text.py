@@ -68,6 +68,7 @@ def test_a_name_of_a_run_shows_what_cannot_be_seen(tmp_path: Path, name: str, sh
         ("`Conv2D` of `a_1`: *all*", "`Conv2D` of `a_1`\\: \\*all\\*"),
         ("`a*b` and one ` more", "`a*b` and one \\` more"),
         ("`` and `c`", "\\`\\` and `c`"),
+        ("""`m.compile(loss="mse", on=True)`""", """`m.compile(loss="mse", on=True)`"""),
     ],
 )
 def test_names_between_backticks_are_code(sentence: str, shown: str) -> None:

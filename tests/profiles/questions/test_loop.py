@@ -11,13 +11,16 @@ from msgspec.structs import replace
 
 import strategy_profiles
 from strategy_profiles.analysis.account.account import Account
+from strategy_profiles.analysis.account.kinds import KINDS
 from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.account.source_lines import loop_lines
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.analysis.findings import findings
-from strategy_profiles.answers.answer import Answer, Code, Shares, Table
+from strategy_profiles.answers.answer import Answer, Code, CodeLine, Shares, Table
 from strategy_profiles.examples import EXAMPLES, Example, unpack
 from strategy_profiles.questions.loop import loop
 from strategy_profiles.reporting import units
+from strategy_profiles.reporting.palette import OTHER_COLOURS, PHASE_COLOURS, part_colours
 from tests.synthetic import write_run
 from tests.synthetic.stacks import FILE, stack_place
 
@@ -36,6 +39,32 @@ def run(tmp_path: Path) -> Path:
 def test_the_parts_of_the_loop_add_up_to_all_of_it(run: Path) -> None:
     (shares,) = (part for part in loop_answer(run).parts if isinstance(part, Shares))
     assert sum(part.share for part in shares.parts) == pytest.approx(1.0, abs=0.01)
+
+
+def test_parts_of_one_bar_differ_in_colour() -> None:
+    kinds = dict(zip(KINDS, range(len(KINDS)), strict=True))
+    bar = ("before-first", "compute", "epoch-start", "own-lines", "recording")
+    colours = part_colours({kind: kinds[kind] for kind in bar})
+    assert len({*colours.values()}) == len(bar)
+    alone = part_colours({"epoch-start": kinds["epoch-start"]})
+    assert set(alone.values()) <= {*OTHER_COLOURS}
+    assert len({*part_colours(kinds).values()}) == 1 + len(PHASE_COLOURS) + len(OTHER_COLOURS)
+
+
+def test_a_line_that_the_cause_names_is_there_without_a_time_of_its_own(tmp_path: Path) -> None:
+    lines = [(14, "train_step(batch)"), (71, "grads = context.all_reduce('SUM', grads)")]
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=40, gaps=(), lines=lines))
+    usual, named = (loop_lines(profile, 0, sentence=said) for said in ("", "at train.py:71 (x)."))
+    assert 71 not in {each.line for each in usual}
+    (line,) = (each for each in named if each.line == 71)
+    assert (line.share, line.text) == (None, lines[1][1])
+
+
+def test_the_line_alone_is_that_of_the_cause_or_the_hottest() -> None:
+    lines = (CodeLine(7, "a", 1.0, 0.1), CodeLine(71, "b", 9.0, 0.9))
+    code = Code("code", "Lines", (("train.py", lines),))
+    for sentence, line in (("at train.py:7 (`a`).", 7), ("at other.py:7.", 71), ("", 71)):
+        assert [each.line for each in code.line_of(sentence).files[0][1]] == [line]
 
 
 def test_a_line_between_steps_and_the_line_of_the_step_have_their_shares(run: Path) -> None:

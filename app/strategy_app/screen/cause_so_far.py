@@ -19,6 +19,7 @@ from strategy_profiles.analysis.failures import Explained, explained_without_ste
 from strategy_profiles.analysis.findings import findings
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.headline_segment import headline_segment
+from strategy_profiles.analysis.stuck import stuck_workers
 from strategy_profiles.answers.answer import Bold, Code, Shares
 from strategy_profiles.errors import LabError
 from strategy_profiles.questions.loop import loop
@@ -79,11 +80,11 @@ class _CauseSoFar(NamedTuple):
     failure: Explained | None = None
     """Why it ended before its first step."""
     headline: tuple[str, ...] = ()
-    """As the page Cause has it, once the run is over."""
+    """As the page Cause has it."""
     finding: Finding | None = None
     shares: Shares | None = None
     line: Code | None = None
-    """The line of the program that the finding names, or that takes most of the loop."""
+    """The line of the program that the headline names, or that takes most of the loop."""
 
 
 def _read(path: Path, *, is_over: bool) -> _CauseSoFar:
@@ -91,16 +92,11 @@ def _read(path: Path, *, is_over: bool) -> _CauseSoFar:
     opened = open_run(path)
     segment = headline_segment(opened.profile) if is_over else newest_segment(opened.profile)
     known = _known(opened, segment.segment) if segment else ()
-    said = (
-        headline(opened.profile, opened.ask(facts_of, segment.segment))
-        if segment and is_over
-        else ()
-    )
     failure = explained_without_steps(opened.profile)
     num_steps = opened.profile.table("steps").num_rows
     now_s = time.monotonic()
     due_s = now_s + (now_s - begin_s) / MOST_OF_TIME
-    return _CauseSoFar(due_s, num_steps, failure, said, *known)
+    return _CauseSoFar(due_s, num_steps, failure, *known)
 
 
 def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
@@ -109,17 +105,17 @@ def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
         show_parts_of_headline((Bold(known.failure.sentence),))
         st.markdown(as_markdown(known.failure.advice))
         return
-    cost = f", {finding.cost.share_text}" if finding and finding.cost else ""
     if is_over:
         show_parts_of_headline(known.headline)
-    elif finding is not None:
-        show_parts_of_headline((f"So far{cost}: ", Bold(finding.sentence)))
-    elif shares is None:
+    elif finding is None and shares is None:
         st.caption(UNKNOWN)
+    else:
+        show_parts_of_headline(("So far: ", *known.headline))
     left, right = st.columns(2, gap="small")
     if finding is not None:
         with left.container(gap=None):
-            st.markdown(f"**What to do**{cost if is_over else ''}")
+            cost = f", {finding.cost.share_text}" if finding.cost else ""
+            st.markdown(f"**What to do**{cost}")
             text = part_as_html(f"Try: {finding.advice}")
             st.html(f'{STYLE}<div class="lab-said">{text}</div>')
     if shares is not None:
@@ -134,11 +130,18 @@ def newest_segment(profile: Profile) -> SegmentOpened | None:
     return profile.segments[-1] if profile.segments else None
 
 
-def _known(opened: OpenRun, segment: int) -> tuple[Finding | None, Shares | None, Code | None]:
-    """The first cause of a segment, what fills its loop, and its line with most of that."""
-    parts = answer_of(opened, loop, segment).parts
-    ordered = findings(opened.ask(facts_of, segment))
+def _known(
+    opened: OpenRun, segment: int
+) -> tuple[tuple[str, ...], Finding | None, Shares | None, Code | None]:
+    """The headline of a segment, its first cause, what fills its loop, and its line with its time.
+
+    Without a cause if no step comes any more: the headline says where the program is then.
+    """
+    parts, facts = answer_of(opened, loop, segment).parts, opened.ask(facts_of, segment)
+    said = headline(opened.profile, facts)
+    ordered = () if stuck_workers(opened.profile) else findings(facts)
     shares = next((part for part in parts if isinstance(part, Shares)), None)
     code = next((part for part in parts if isinstance(part, Code)), None)
-    first = ordered[0] if ordered else None
-    return first, shares, code and code.line_of(first.sentence if first else "")
+    line = code and code.line_of("".join(said))
+    has_time = line is not None and line.most > 0.0
+    return said, ordered[0] if ordered else None, shares, line if has_time else None

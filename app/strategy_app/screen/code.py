@@ -16,7 +16,7 @@ STYLE = """<style>
 .lab-code {font-family:"Source Code Pro",monospace; font-size:.8rem; line-height:1.55;
   overflow-x:auto; border:1px solid color-mix(in srgb, currentColor 16%, transparent);
   border-radius:.4rem; padding:.4rem 0; margin:.1rem 0 .4rem}
-.lab-code .file {padding:0 .7rem .2rem; opacity:.75}
+.lab-code .file {padding:0 .7rem .2rem; opacity:.75; overflow-wrap:anywhere}
 .lab-code .row {display:grid; grid-template-columns:4.9rem 3.2rem 2.4rem minmax(0,1fr)}
 .lab-code .row > * {padding:0 .35rem; white-space:pre}
 .lab-code .row .text {white-space:pre-wrap; overflow-wrap:anywhere}

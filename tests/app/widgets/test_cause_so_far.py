@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from strategy_app.screen import cause_so_far
 from tests.app.looking import text_of
 from tests.synthetic import write_run
+from tests.synthetic.stacks import stack_place
 
 PAGE = """
 from pathlib import Path
@@ -45,6 +46,16 @@ def test_a_run_that_goes_on_is_read_for_a_small_share_of_the_time(
     page.run()
     assert len(reads) == 1, "the second look comes within 20 times what the first took"
     assert "Where the loop's time goes" in text_of(page)
+
+
+def test_a_run_without_a_further_step_says_where_it_is_and_no_other_remedy(tmp_path: Path) -> None:
+    where = stack_place("python", 31, "lock.acquire()")
+    gaps = [(39, 30_000.0, where)]
+    run = write_run(tmp_path / "run", steps=40, ending=None, gaps=gaps, straggler=(2, 30.0))
+    said = text_of(AppTest.from_string(PAGE.format(run=str(run))).run())
+    assert "No step for 30.0" in said
+    assert "train.py:31" in said
+    assert "Try:" not in said
 
 
 def test_a_run_that_has_grown_too_large_keeps_the_cause_that_was_known(

@@ -15,6 +15,7 @@ from strategy_profiles.analysis.compare.text import (
     answer,
     change_interval,
     change_text,
+    has_other_batches,
     remarks,
 )
 from strategy_profiles.answers.answer import (
@@ -115,12 +116,19 @@ def comparison(compared: RunComparison) -> Answer:
 
 
 def _numbers(compared: RunComparison) -> Iterator[KeyNumber]:
-    """The change of the loop's time if it is known, the ratio of step times, and these."""
-    times, loop = compared.times, compared.metric("loop_time_ms")
+    """The change of the loop's time if it is known, the ratio of step times, and these.
+
+    That of its throughput if the batches differ.
+    """
+    times = compared.times
+    key, metric = "loop_time", "loop_time_ms"
+    if has_other_batches(compared):
+        key, metric = "loop_throughput", "loop_examples_per_second"
+    loop = compared.metric(metric)
     interval = change_interval(loop)
     if loop.change is not None:
         note = f"95 %: {interval}" if interval else times.reason or ""
-        yield KeyNumber("loop_time", loop.change, change_text(loop), note, "derived", "B against A")
+        yield KeyNumber(key, loop.change, change_text(loop), note, "derived", "B against A")
     known = times.low is not None and times.high is not None
     note = f"95 %: {times.low:.3f} to {times.high:.3f}" if known else times.reason or ""
     yield KeyNumber("ratio", times.ratio, f"{times.ratio:.3f}", note, "derived")

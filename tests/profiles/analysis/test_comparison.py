@@ -31,6 +31,7 @@ from strategy_profiles.analysis.compare.run_spread import spread_of
 from strategy_profiles.analysis.compare.run_time import run_time, time_of
 from strategy_profiles.analysis.compare.student_t import student_t
 from strategy_profiles.analysis.compare.text import answer, remarks
+from strategy_profiles.questions.comparison import comparison
 from strategy_profiles.run.event_parts import Gpu
 from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_run_time import steps_of
@@ -69,8 +70,11 @@ def test_the_answer_has_the_throughput_if_the_batches_differ(tmp_path: Path) -> 
         for seed, name in enumerate(("small", "other"))
     )
     large = strategy_profiles.load(write_run(tmp_path / "large", global_batch_size=512, **options))
-    _, rest = answer(compare_runs(small, large))
-    assert "The batches differ: B trains 100 % more examples per second than A" in rest
+    verdict, rest = answer(compare_runs(small, large))
+    assert verdict == "B trains 100 % more examples per second"
+    assert "; the batches differ. The loop takes " in rest
+    first, *_ = comparison(compare_runs(small, large)).numbers
+    assert (first.key, first.text) == ("loop_throughput", "+100.0 %")
     assert "batches" not in answer(compare_runs(small, other))[1]
 
 

@@ -36,11 +36,29 @@ def answer(compared: RunComparison) -> tuple[str, str]:
     """Return the verdict in a few words, and the sentence that continues it.
 
     The loop's time comes first, then the median step, on which the verdict rests. If the batches
-    differ, a second sentence compares the throughput. A known explanation follows.
+    differ, the throughput is compared: first if there is no verdict, as a step of another batch is
+    another work. A known explanation follows.
     """
     verdict, rest = _of_times(compared)
     explained = f" {compared.explanation}" if compared.explanation else ""
-    return verdict, rest + _of_throughput(compared.times) + explained
+    if not has_other_batches(compared):
+        return verdict, rest + explained
+    rate = compared.metric("loop_examples_per_second")
+    a, b = (rate.a, rate.b) if rate.a and rate.b else (compared.times.a_rate, compared.times.b_rate)
+    assert a
+    assert b
+    change = f"B trains {units.share(abs(b / a - 1))} {'more' if b > a else 'fewer'}"
+    change, numbers = f"{change} examples per second", f" than A, {b:,.0f} against {a:,.0f}"
+    if compared.times.unit == "step":
+        return change, f"{numbers}; the batches differ. {verdict}{rest}{explained}"
+    return verdict, f"{rest} The batches differ: {change}{numbers}.{explained}"
+
+
+def has_other_batches(compared: RunComparison) -> bool:
+    """Whether a step of A trains another number of examples than one of B."""
+    times = compared.times
+    a, b = times.a_rate, times.b_rate
+    return bool(a and b) and abs(times.ratio * (b or 0.0) / (a or 1.0) - 1) >= SAME_BATCH
 
 
 def against_earlier(compared: RunComparison) -> str:
@@ -64,17 +82,6 @@ def against_earlier(compared: RunComparison) -> str:
     if faster < 1:
         return f"{units.number(1 / faster)} times as slow as {when}: {numbers}."
     return f"{units.number(faster)} times as fast as {when}: {numbers}."
-
-
-def _of_throughput(times: Comparison) -> str:
-    a, b = times.a_rate, times.b_rate
-    if not a or not b or abs(times.ratio * b / a - 1) < SAME_BATCH:
-        return ""
-    change = f"{units.share(abs(b / a - 1))} {'more' if b > a else 'fewer'}"
-    return (
-        f" The batches differ: B trains {change} examples per second than A, {b:,.0f} against "
-        f"{a:,.0f}."
-    )
 
 
 def _of_times(compared: RunComparison) -> tuple[str, str]:

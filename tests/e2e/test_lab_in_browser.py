@@ -155,6 +155,13 @@ def test_the_cursor_moves_by_key_and_is_said(open_page: Open, watched: Server) -
     expect(page.locator(".live .where")).to_have_text("")
 
 
+ROOM_BELOW = """part => {
+    const bottom = (each) => each.getBoundingClientRect().bottom;
+    const drawn = [...part.querySelectorAll("[data-testid=stElementContainer]")].map(bottom);
+    return bottom(part) - Math.max(...drawn);
+}"""
+
+
 def test_a_page_keeps_its_place_while_its_sidebar_opens(open_page: Open, watched: Server) -> None:
     page = open_page(watched.address("runs"), viewport={"width": 1280, "height": 720})
     watch_layout(page)
@@ -163,6 +170,7 @@ def test_a_page_keeps_its_place_while_its_sidebar_opens(open_page: Open, watched
     expect(page.locator(".lab-headline")).to_contain_text("the loop takes")
     wait_until_drawn(page)
     assert layout_shift(page) < GOOD
+    assert page.locator(".st-key-cause").evaluate(ROOM_BELOW) < 8, "empty space below the cause"
 
 
 def test_a_failed_run_says_why(open_page: Open, watched: Server) -> None:

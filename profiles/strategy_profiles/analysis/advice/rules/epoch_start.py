@@ -12,16 +12,18 @@ twice as long in one run as in another, so that time counts half in the order of
 ## Why is this slow
 
 A new iterator starts the input pipeline again: threads, buffers, the first batch. Freeing the last
-one waits for its threads, for seconds where other programs use the cores. Under MirroredStrategy
-the same loop waited from 10 ms to 1.1 s a time while the next iterator was there, with 13 ms of
-processor time, and whatever the options of the dataset were. Under a strategy each epoch pays for
-both, and no replica works meanwhile.
+one waits for the autotuner of tf.data, which wakes 10, 30, 70, ... ms after the start of the epoch,
+each time after twice as long, up to a minute. It misses by chance that its iterator is gone, and
+then the loop waits until it wakes, for up to the length of the epoch. No replica works meanwhile.
 
 ## What to do
 
-Iterate once, over `dataset.repeat()`, and count the steps of an epoch; in Keras, `fit` with
-`steps_per_epoch` over such a dataset, called once and not for each part of the data. An iterator
-per step belongs before the loop.
+Without a strategy of several replicas, switch the autotuner of the data off:
+`options = tf.data.Options()`, `options.autotune.enabled = False`, `dataset.with_options(options)`.
+`AUTOTUNE` then stays at its first value. Distributed data has iterators for each device that do not
+have this option. Or iterate once, over `dataset.repeat()`, and count the steps of an epoch; in
+Keras, `fit` with `steps_per_epoch` over such a dataset, called once and not for each part of the
+data. An iterator per step belongs before the loop.
 """
 
 from __future__ import annotations
@@ -100,6 +102,8 @@ def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Findin
         why = "shuffle() fills its buffer again"
         advice = _of_shuffle(facts, shuffle)
     made = f" Making and freeing the iterator takes {how_long(facts, between)}." if between else ""
+    if between and facts.segment.num_replicas == 1:
+        advice = f"{advice} {_NO_AUTOTUNE}"
     return finding(
         facts,
         KEY,

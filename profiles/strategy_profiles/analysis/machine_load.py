@@ -18,6 +18,8 @@ FULL_SHARE = 0.9
 """From this share of its CPUs on, a machine counts as fully used."""
 NOTABLE_SHARE = 0.1
 """From this share of its CPUs on, what others use is worth a sentence."""
+MOST_SHARE = 0.5
+"""Share of the CPUs from which on others have most of them."""
 NAMED_CORES = 0.05
 """From so many cores on, other virtual machines are named beside other programs."""
 
@@ -47,6 +49,12 @@ class MachineLoad(Struct, frozen=True):
     @property
     def is_full(self) -> bool:
         return self.run_cores + self.taken_cores >= FULL_SHARE * self.num_cores
+
+    @property
+    def is_mostly_taken(self) -> bool:
+        """Whether others have so much of a full machine that a replica, or the input, may wait for
+        a core rather than for anything in the program."""
+        return self.is_full and self.taken_cores >= MOST_SHARE * self.num_cores
 
 
 def takers(loads: Iterable[MachineLoad]) -> str:

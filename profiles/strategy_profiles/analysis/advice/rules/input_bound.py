@@ -31,7 +31,11 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice.late_because import late_batch
-from strategy_profiles.analysis.advice.line_advice import advice_on_python, most_of_python
+from strategy_profiles.analysis.advice.line_advice import (
+    advice_by_text,
+    advice_on_python,
+    most_of_python,
+)
 from strategy_profiles.analysis.advice.rows import how_long, large_rows
 from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import (
@@ -175,6 +179,8 @@ def _waits(facts: Facts) -> Iterator[Finding]:
     agrees = stage is None and _agrees(facts)
     if agrees:
         shortest_ms = 0.0
+    elif stage is None and facts.load is not None and facts.load.is_mostly_taken:
+        return  # the program waits for a core: `busy-machine` says so
     if facts.input.share is not None:  # on every step: what captured ones add is the stage
         is_bound = facts.input.is_input_bound and facts.input.num_steps >= FEWEST_STEPS
         if is_bound and (facts.input.waiting_ms or 0.0) >= shortest_ms:
@@ -328,6 +334,9 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
     if stage is None:
         return _RUN_AHEAD
     of_python = advice_on_python(facts) if _runs_python(facts, stage) else ""
+    inside = facts.read_python_in_ops(0) if of_python else None
+    if inside is not None and advice_by_text(inside.line):
+        return of_python.strip()  # the call that is slow, wherever it runs
     if _python_of(facts, stage) is not None:
         return f"{_IN_PYTHON}{of_python}"
     known = _STAGES.get(_kind(stage))

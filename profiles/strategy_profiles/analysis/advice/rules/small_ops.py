@@ -48,6 +48,12 @@ _ADVICE = (
     "or one table with offsets instead of many small ones"
 )
 _UNROLL = ", a Keras RNN with unroll=True"
+_MAP_FN = "map_fn("
+_OF_MAP_FN = (
+    "tf.map_fn() runs its function for one element after the other, in a loop of the graph: "
+    "compute with the whole tensor at once (ops that broadcast, tf.gather, tf.sequence_mask, "
+    "tf.where). XLA and tf.vectorized_map() do the same where they can convert the function."
+)
 LEAST_SHARE = 0.2
 LEAST_SAID = 0.01
 MOST_OF_A_NAME = 56
@@ -79,6 +85,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     if ran_ms / wall >= LEAST_SAID:
         sentence += f" The loop's longer ops run for {of_a_step(facts, ran_ms, wall)}."
     advice = f"{_ADVICE}{'' if facts.lines_with(*UNROLLS) else _UNROLL}."
+    at = (line_of_loop(facts.line_of, loop) or "").rpartition("/")[2]
+    if at in {line.place for line in facts.lines_with(_MAP_FN)}:
+        advice = _OF_MAP_FN
     if tracing.unrolled(facts):
         advice = f"{tracing.NOT_UNROLLED}: its graph has one iteration. {advice}"
     yield finding(

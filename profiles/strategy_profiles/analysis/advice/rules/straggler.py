@@ -66,6 +66,9 @@ is this part of the step. In three steps some replica is late by chance."""
 PART_OF_LATENESS = 0.25
 """Least part of its lateness by which a replica's work is longer, for its work to be the reason.
 Captured steps, which have the lengths of the ops, may be half as long as the others, or twice."""
+ALWAYS_LAST = 0.9
+"""Share of the steps in which a replica is the last one, where other programs have most of the
+cores: the replica that has to wait for a core is another one from step to step."""
 MORE_OFTEN = 1.2
 """How many times as often as another replica a late one runs an op, at least, for its data to be
 longer."""
@@ -160,6 +163,9 @@ def _is_by_chance(facts: Facts, late: Sequence[ReplicaLateness], *, is_rare: boo
     worst = late[0]
     if injected_delays(facts.segment) or _finding_behind(facts, worst):
         return False
+    is_taken = facts.load is not None and facts.load.is_mostly_taken
+    if is_taken and worst.last_share < ALWAYS_LAST:
+        return True
     as_late = [item for item in late if item.late_ms >= PART_OF_LATENESS * worst.late_ms]
     if len(as_late) > facts.segment.num_replicas / 2:
         return True

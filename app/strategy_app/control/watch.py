@@ -69,7 +69,7 @@ def watch_page(run_id: str) -> None:
         open_step("timeline", run_id, request.step)
     if not is_over:
         with cause:  # after the live view, which does not wait for it
-            show_cause_so_far(live.folder, is_over=False)
+            show_cause_so_far(live.folder, is_over=False, num_segments=len(live.segments))
     every_s = LOOK_EVERY_ENDED_S if is_over else LOOK_EVERY_S
     st.fragment(_look, run_every=every_s)(run_id, drawn)
 

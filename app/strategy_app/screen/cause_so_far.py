@@ -38,24 +38,26 @@ TOO_LARGE = "A run this long is read when it is over, or now by **Cause**."
 UNKNOWN = "Nothing is known of the cause yet: the first steps are being recorded."
 
 
-def show_cause_so_far(path: Path, *, is_over: bool) -> None:
+def show_cause_so_far(path: Path, *, is_over: bool, num_segments: int = 0) -> None:
     """Draw the first cause with its remedy, and what fills the loop; again while the run goes on.
 
-    Then its place has a least height (`server.first_style`), so that what is below does not move.
+    With another number of segments it is about another configuration, and is read at once.
+    While the run goes on, its place has a least height (`server.first_style`): nothing below moves.
     """
-    st.fragment(_show, run_every=None if is_over else EVERY_S)(path, is_over=is_over)
+    st.fragment(_show, run_every=None if is_over else EVERY_S)(path, num_segments, is_over=is_over)
 
 
-def _show(path: Path, *, is_over: bool) -> None:
+def _show(path: Path, num_segments: int, *, is_over: bool) -> None:
     key = f"cause_so_far {path}"
-    known: _CauseSoFar | None = st.session_state.get(key)
+    of, last = st.session_state.get(key, (None, None))
+    known: _CauseSoFar | None = last if of == num_segments else None
     is_large = not is_over and _num_bytes(path) > MOST_BYTES
     if is_over or not (is_large or (known and time.monotonic() < known.due_s)):
         try:
             known = _read(path, is_over=is_over)
         except LabError:
             return  # the page says so
-        st.session_state[key] = known
+        st.session_state[key] = num_segments, known
     if known is None:
         st.caption(TOO_LARGE)
         return
@@ -95,7 +97,7 @@ def _read(path: Path, *, is_over: bool) -> _CauseSoFar:
     failure = explained_without_steps(opened.profile)
     num_steps = opened.profile.table("steps").num_rows
     now_s = time.monotonic()
-    due_s = now_s + (now_s - begin_s) / MOST_OF_TIME
+    due_s = now_s + (now_s - begin_s) / MOST_OF_TIME if any(known[1:]) else now_s
     return _CauseSoFar(due_s, num_steps, failure, *known)
 
 
@@ -110,7 +112,9 @@ def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
     elif finding is None and shares is None:
         st.caption(UNKNOWN)
     else:
-        show_parts_of_headline(("So far: ", *known.headline))
+        # The live view has the times, of the newest steps.
+        limit = [part for part in known.headline if isinstance(part, Bold)]
+        show_parts_of_headline(["So far: ", *(limit or known.headline)])
     left, right = st.columns(2, gap="small")
     if finding is not None:
         with left.container(gap=None):

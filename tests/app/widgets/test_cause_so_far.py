@@ -58,6 +58,16 @@ def test_a_run_without_a_further_step_says_where_it_is_and_no_other_remedy(tmp_p
     assert "Try:" not in said
 
 
+def test_another_configuration_is_read_at_once(tmp_path: Path, reads: list[Path]) -> None:
+    run = write_run(tmp_path / "run", steps=40, ending=None)
+    text = PAGE.format(run=str(run))
+    page = AppTest.from_string(text.replace("is_over=False", "is_over=False, num_segments=2"))
+    page.session_state[f"cause_so_far {run}"] = (1, cause_so_far._CauseSoFar(1e12, 40))
+    page.run()
+    page.run()
+    assert len(reads) == 1
+
+
 def test_a_run_that_has_grown_too_large_keeps_the_cause_that_was_known(
     page: AppTest, reads: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,9 @@ From the samples of the training thread and from the text of the program, as far
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +19,7 @@ from strategy_profiles.analysis.account.regions import (
     regions_of,
     samples_at,
 )
-from strategy_profiles.analysis.program_loops import loops_around, search_in
+from strategy_profiles.analysis.program_loops import function_around, loops_around, search_in
 from strategy_profiles.run.event_parts import SourceLine
 from strategy_profiles.tables.columns import Bools
 
@@ -29,6 +31,9 @@ FEWEST_SAMPLES, MOST_CORES = 10, 0.25
 MOST = 0.5
 """Part of the samples at a line from which it is said to run ops."""
 _DATASET = "DatasetV2."
+_READS = re.compile(r"\.numpy\(|\b(?:float|int|bool|print|next|iter|open)\(|\byield\b")
+"""What a function says that reads results, or does what is not done again with each call of a
+graph."""
 
 
 class LineWork(Struct, frozen=True):
@@ -40,6 +45,9 @@ class LineWork(Struct, frozen=True):
     """Whether TensorFlow's ops, which Python calls one by one, take most of its time."""
     num_ops: int = 0
     """Different ops that it calls, as far as they were sampled."""
+    function: str | None = None
+    """The outermost function of the program around these ops that calls no step and reads no
+    result: all of it may be a `tf.function`."""
     reads_dataset: bool = False
     """Whether a method of a dataset takes most of its time, such as `reduce`."""
     loops: tuple[SourceLine, ...] = ()
@@ -76,10 +84,35 @@ def line_work(profile: Profile, segment: int, file: str, line: int) -> LineWork:
                 if is_here and place.doing == "op"
             }
         ),
+        function=_may_be_graph(regions, here),
         reads_dataset=is_most(place.call.startswith(_DATASET) for place in stacks.places),
         loops=tuple(loops),
         searches=searches,
     )
+
+
+def _may_be_graph(regions: Regions, here: Sequence[bool]) -> str | None:
+    """The outermost function that all samples of a line that run ops came through, and that may be
+    a graph, by its text."""
+    stacks = regions.stacks
+    chains = [
+        place.frames
+        for place, is_here in zip(stacks.places, here, strict=True)
+        if is_here and place.doing == "op"
+    ]
+    for frames in zip(*chains, strict=False):
+        names = {(frame.file, frame.function) for frame in frames}
+        if len(names) > 1:
+            return None
+        frame = frames[0]
+        node = function_around(stacks.sources.get(frame.file, ""), frame.line)
+        if node is None or node.name != frame.function.rpartition(".")[2]:
+            continue
+        steps = lines_of_steps(regions, frame.file)
+        calls_step = any(node.lineno <= line <= (node.end_lineno or 0) for line in steps)
+        if not calls_step and not _READS.search(ast.unparse(node)):
+            return node.name
+    return None
 
 
 def _waits(regions: Regions, at_line: Bools) -> bool:

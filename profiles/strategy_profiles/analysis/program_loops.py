@@ -87,6 +87,12 @@ def _only_builds(function: ast.Lambda | ast.FunctionDef) -> bool:
     return function.args.args[0].arg not in names and is_library and not draws
 
 
+def function_around(text: str, line: int) -> ast.FunctionDef | None:
+    """The innermost function that a line is in."""
+    functions = (node for node in nodes_of(text) if isinstance(node, ast.FunctionDef))
+    return max((each for each in functions if _has(each, line)), key=_line, default=None)
+
+
 def nodes_of(text: str) -> list[ast.AST]:
     """All nodes of a file; none of a text that is no Python."""
     with suppress(SyntaxError, ValueError, RecursionError):  # a cell of a notebook may be anything

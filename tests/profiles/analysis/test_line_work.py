@@ -38,11 +38,13 @@ def main():
 """
 
 
-def _regions(text: str, line: int, doing: str, cores: float) -> Any:
+def _regions(text: str, line: int, doing: str, cores: float, function: str) -> Any:
     """Ten samples in steps, then ten at a line; one at the edge of a step is at that line, too."""
     places = [
         StackPlace("function", "", "call", [StackFrame(TRAIN, 16, "main")]),
-        StackPlace(doing, "", "", [StackFrame(TRAIN, 17, "main"), StackFrame(TRAIN, line, "")]),
+        StackPlace(
+            doing, "", "", [StackFrame(TRAIN, 17, "main"), StackFrame(TRAIN, line, function)]
+        ),
     ]
     place = np.array([0] * 15 + [1] * 11)
     stacks = SimpleNamespace(
@@ -65,8 +67,10 @@ def _work(
     text: str = TEXT,
     doing: str = "python",
     cores: float = 1.0,
+    function: str = "",
 ) -> LineWork:
-    monkeypatch.setattr(module, "regions_of", lambda *_: _regions(text, line, doing, cores))
+    regions = _regions(text, line, doing, cores, function)
+    monkeypatch.setattr(module, "regions_of", lambda *_: regions)
     return line_work(cast(Profile, None), 0, TRAIN, line)
 
 
@@ -152,6 +156,16 @@ def test_a_line_runs_ops_or_waits_as_its_samples_tell(monkeypatch: pytest.Monkey
     assert _work(monkeypatch, 3, cores=0.1) == LineWork(waits=True)
 
 
+def test_the_function_of_ops_is_named_unless_it_reads_results_or_calls_the_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert _work(monkeypatch, 5, doing="op", function="Model.weigh").function == "weigh"
+    reading = TEXT.replace("row.weight", "float(row.weight)")
+    assert _work(monkeypatch, 5, reading, doing="op", function="weigh").function is None
+    assert _work(monkeypatch, 17, doing="op", function="main").function is None
+    assert _work(monkeypatch, 5, function="weigh").function is None, "it runs no ops"
+
+
 def _facts(work: LineWork) -> Facts:
     return cast(Facts, SimpleNamespace(read_line_work=lambda *_: work))
 
@@ -167,6 +181,7 @@ RANGE = SourceLine(TRAIN, 5, "        for i in range(len(row)):")
         ("a = np.dot(row, row)", LineWork(loops=(RANGE,)), "one call on whole arrays"),
         ("a = np.dot(row, row)", LineWork(loops=(LOOP,)), None),
         ("out[i] = last", LineWork(loops=(LOOP, RANGE)), "in place of one of them"),
+        ("h = tf.tanh(x @ w + h)", LineWork(runs_ops=True, num_ops=3, function="scan"), "`scan`"),
         ("tf.gather(self.rows, at)", LineWork(runs_ops=True, num_ops=1), "a NumPy array"),
         ("tf.norm(row)", LineWork(runs_ops=True, loops=(LOOP,)), "with the loop at train.py:4"),
         (

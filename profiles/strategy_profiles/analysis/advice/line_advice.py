@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.facts import Facts
+from strategy_profiles.analysis.line_work import LineWork
 from strategy_profiles.run.event_parts import SourceLine, StackFrame
 
 _OF_DATA = {
@@ -89,7 +90,8 @@ _ALONE = (
     "into a new tensor each time: make the tensor once, before the loop (tf.constant, or a "
     "tf.Variable), or take what is needed with NumPy first."
 )
-OP_BY_OP = "Python runs the ops of this line one by one: put them into a tf.function"
+_OPS = "Python runs the ops of this line one by one"
+OP_BY_OP = f"{_OPS}: put them into a tf.function"
 
 
 def advice_on_line(facts: Facts, line: Row | StackFrame, *, each_step: bool = True) -> str | None:
@@ -118,12 +120,19 @@ def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:
             f"The line reads a whole dataset{again}: read it once, leave out of its map() what the "
             "result does not need, or compute with the arrays that it is made of."
         )
-    if work.runs_ops and work.num_ops == 1 and not work.loops:
-        return _ALONE
     if work.runs_ops:
-        return f"{OP_BY_OP}{f', with the loop{at}' if at else ''}."
+        return _of_ops(work, at)
     searches = f"{of_search(work.searches)} " if work.searches else ""
     return f"{searches}{of_loops}" if (of_loops := _of_loops(work.loops, line)) else None
+
+
+def _of_ops(work: LineWork, at: str) -> str:
+    """What to do about ops that Python runs one by one, in a loop at a place perhaps."""
+    if work.num_ops == 1 and not work.loops:
+        return _ALONE
+    if work.function:
+        return f"{_OPS}: put @tf.function on `{work.function}`, which calls them."
+    return f"{OP_BY_OP}{f', with the loop{at}' if at else ''}."
 
 
 def of_search(line: SourceLine) -> str:

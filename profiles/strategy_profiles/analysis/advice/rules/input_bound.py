@@ -54,8 +54,9 @@ from strategy_profiles.run.event_parts import OF_KERAS, PYTHON_OF_INPUT, SHUFFLE
 
 KEY = "input-bound"
 ROWS = ("loop/steps/input", "loop/steps/first-batch", "loop/steps/wait")
-MOST_OF_WAIT = 0.5
-"""A stage limits if it is at work for this part of the wait for a batch."""
+MOST_OF_WAIT, NEARLY_ALL_OF_WAIT = 0.5, 0.8
+"""A stage limits if it is at work for this part of the wait for a batch; the longest of several if
+all of them together are, one after the other, for nearly all of it."""
 FEWEST_STEPS = 3
 SHORTEST_MS = 2.0
 """To take a prefetched batch for two replicas takes 0.5 to 1.2 ms of Python on a quiet machine."""
@@ -109,6 +110,14 @@ _STAGES = {
             f"{_WHOLE_BATCHES}"
         ),
     ),
+    "FlatMap": (
+        "the datasets that flat_map() makes",
+        (
+            "flat_map() makes and runs a dataset for each element: make whole batches by one op "
+            "instead, such as windows by their first rows (tf.gather of the array, "
+            "keras.utils.timeseries_dataset_from_array), or cache() what comes of it."
+        ),
+    ),
     "Shuffle": ("shuffle()", "Use a smaller buffer."),
     "Batch": ("batch()", "Call batch() with num_parallel_calls=tf.data.AUTOTUNE."),
     "TFRecord": ("reading TFRecord files", "Read several files at once: interleave()."),
@@ -125,10 +134,11 @@ _OF_EXAMPLES = (
     "Otherwise do less in it, or interleave several generators."
 )
 _SKIP_FIRST = "skip() throws away what this stage makes: call skip() before it."
-_MAKES_ELEMENTS = ("Generator", "Map", "ParallelMap", "TFRecord")
+_MAKES_ELEMENTS = ("Generator", "FlatMap", "Map", "ParallelMap", "TFRecord")
 
 _LINES = {
     "Generator": ("from_generator(",),
+    "FlatMap": (".flat_map(",),
     "Map": (".map(",),
     "MapAndBatch": (".map(",),
     "ParallelMap": (".map(",),
@@ -204,12 +214,16 @@ def _waits(facts: Facts) -> Iterator[Finding]:
 
 def _limiting_stage(facts: Facts) -> Cause | None:
     """The stage that a step waits for; None if none is at work for most of the wait."""
-    stages = facts.held_up.of_kind("input-stage")
-    stage = next((item for item in stages if item.name not in OF_DISTRIBUTE), None)
+    every = facts.held_up.of_kind("input-stage")
+    stages = [item for item in every if item.name not in OF_DISTRIBUTE]
     waited_ms = _waited_ms(facts)
     if waited_ms is None:
         waited_ms = facts.input.mean_ms or 0.0
-    return stage if stage is not None and stage.held_ms >= MOST_OF_WAIT * waited_ms else None
+    if not stages:
+        return None
+    is_most = stages[0].held_ms >= MOST_OF_WAIT * waited_ms
+    all_ms = sum(item.held_ms for item in stages)
+    return stages[0] if is_most or all_ms >= NEARLY_ALL_OF_WAIT * waited_ms else None
 
 
 def line_of_input(facts: Facts) -> SourceLine | None:
@@ -383,9 +397,11 @@ def _of_generator(facts: Facts, stage: Cause) -> str | None:
 
 
 def _kind(stage: Cause) -> str:
-    """`Iterator::Root::Prefetch::ParallelMapV2` is a `ParallelMap`."""
-    last = stage.name.rpartition("::")[2].partition("[")[0]
-    return last.rstrip("0123456789").removesuffix("V")
+    """`Iterator::Root::Prefetch::ParallelMapV2` is a `ParallelMap`; any stage of a dataset that
+    flat_map() makes is `FlatMap`, but for a generator, which is made of one."""
+    *above, last = (each.partition("[")[0] for each in stage.name.split("::"))
+    kind = last.rstrip("0123456789").removesuffix("V")
+    return "FlatMap" if "FlatMap" in above and kind != "Generator" else kind
 
 
 def removal(_facts: Facts, _result: Finding) -> Removal:

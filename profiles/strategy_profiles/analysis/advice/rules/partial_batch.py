@@ -45,7 +45,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     if partial.sum() < FEWEST or not full.any() or not facts.account.loop_ms:
         return
     usual_ms = float(np.median(steps.wall_ms[full]))
-    wasted = steps.wall_ms[partial] - usual_ms * steps.examples[partial] / batch
+    # What a step takes beyond a full one is not for its fewer examples.
+    took = np.minimum(steps.wall_ms[partial], usual_ms)
+    wasted = took - usual_ms * steps.examples[partial] / batch
     wasted_ms = float(wasted[wasted > 0].sum())
     if wasted_ms / float(np.nansum(steps.wall_ms[steps.settled])) < WASTED_SHARE:
         return

@@ -77,18 +77,22 @@ def line_work(profile: Profile, segment: int, file: str, line: int) -> LineWork:
     return LineWork(
         waits=_waits(regions, at_line),
         runs_ops=is_most(place.doing == "op" for place in stacks.places),
-        num_ops=len(
-            {
-                place.call
-                for place, is_here in zip(stacks.places, here, strict=True)
-                if is_here and place.doing == "op"
-            }
-        ),
+        num_ops=_num_ops(regions, here, file),
         function=_may_be_graph(regions, here),
         reads_dataset=is_most(place.call.startswith(_DATASET) for place in stacks.places),
         loops=tuple(loops),
         searches=searches,
     )
+
+
+def _num_ops(regions: Regions, here: Sequence[bool], file: str) -> int:
+    """Different ops that a line calls; 0 without the text of its file, whose loops are not known
+    then."""
+    stacks = regions.stacks
+    if file not in stacks.sources:
+        return 0
+    places = zip(stacks.places, here, strict=True)
+    return len({place.call for place, is_here in places if is_here and place.doing == "op"})
 
 
 def _may_be_graph(regions: Regions, here: Sequence[bool]) -> str | None:

@@ -17,7 +17,6 @@ from strategy_profiles.analysis.account.regions import Line, regions_of
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.account.source_lines import LoopLine, loop_lines
 from strategy_profiles.analysis.advice.rules.input_bound import line_of_input
-from strategy_profiles.analysis.findings import main_finding
 from strategy_profiles.analysis.steps import longest_captured_step
 from strategy_profiles.answers.answer import (
     Answer,
@@ -69,6 +68,9 @@ def loop(profile: Profile, facts: Facts) -> Answer:
 
 
 def _code(profile: Profile, facts: Facts) -> tuple[Part, ...]:
+    # not above: the help of verbs that end with this answer would import all rules
+    from strategy_profiles.analysis.findings import main_finding
+
     main = main_finding(facts)
     said = main.sentence if main else ""
     lines = loop_lines(profile, facts.segment.segment, line_of_input(facts), said)

@@ -80,7 +80,7 @@ def loop_lines(
 
 
 def _named(sentence: str, stacks: Stacks) -> Iterator[Line]:
-    for name, line in re.findall(r"([^\s/`(]+):(\d+)", sentence):
+    for name, line in re.findall(r"([^\s/`(]+):(\d{1,9})", sentence):
         yield from ((file, int(line)) for file in stacks.sources if PurePath(file).name == name)
 
 

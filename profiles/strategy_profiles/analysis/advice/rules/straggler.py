@@ -266,7 +266,8 @@ def _longest(facts: Facts, late: ReplicaLateness) -> str:
     """The ops that make a replica's work longer, and what that says; ends the sentence."""
     longer = _longer_op(facts, late)
     if longer is None or longer.longer_ms < PART_OF_LATENESS * late.late_ms:
-        return f". It has more data, or a slower device. {_of_its_data(facts)}"
+        at = _dealt(facts)
+        return f". It has more data, or a slower device: compare the data of the replicas{at}."
     at = f" at {longer.line.rpartition('/')[2]}" if longer.line else ""
     most = f", most of all in `{longer.op}`{at}, by {units.milliseconds(longer.longer_ms)} a step."
     count, others = longer.count, longer.count_of_others

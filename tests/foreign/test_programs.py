@@ -386,8 +386,9 @@ def test_a_function_that_is_made_for_each_call_is_traced_again_each_time(
     key, said = limit_of(traced.profile)
     assert key == "retracing", said
     assert re.search(
-        r"train_step is traced again in (\d+) of the \1 steps after the first: the program makes a "
-        r"new tf\.function for each call \(made_again\.py:1[23]\)",
+        r"train_step is traced again in (\d+) of the \1 steps after the first at made_again\.py:20 "
+        r"\(`loss = train_step\(batch\)`\): the program makes a new tf\.function for each call "
+        r"\(made_again\.py:1[23]\)",
         said,
     ), said
     main = main_finding(gather_facts(traced.profile, traced.profile.segments[-1]))
@@ -405,7 +406,8 @@ def test_the_remedy_for_a_model_that_is_compiled_before_each_fit_is_to_compile_o
     assert [each["steps"]["count"] for each in segments] == [6, 24]
     key, said = limit_of(traced.profile)
     assert key == "retracing", said
-    assert "traced again in 3 of the 23 steps after the first: the model was compiled or" in said
+    assert "traced again in 3 of the 23 steps after the first at compiled_each_round.py:" in said
+    assert "the model was compiled or built again before it" in said
     main = main_finding(gather_facts(traced.profile, traced.profile.segments[-1]))
     assert main is not None
     assert main.advice.startswith("Build and compile the model once, before the loop")

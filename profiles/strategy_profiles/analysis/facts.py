@@ -167,8 +167,6 @@ class Facts(Struct, frozen=True):
     """Those of the program that were recorded, of the process that trains first."""
     sources: Mapping[str, str]
     """The text of the program's files that were recorded, by path."""
-    maps: tuple[MapCall, ...]
-    """The program's calls of `Dataset.map`, in the order of their lines."""
     op_by_op: OpByOp | None
     """How the step runs op by op; None if it is a graph, or was not captured."""
     placed: Placed
@@ -247,7 +245,8 @@ class Facts(Struct, frozen=True):
 
     def lines_with(self, *texts: str) -> list[SourceLine]:
         """The recorded lines of the program that have one of these texts before any comment."""
-        codes = [(each, each.text.partition("#")[0]) for each in self.lines]
+        saying = [each for each in self.lines if any(text in each.text for text in texts)]
+        codes = [(each, each.text.partition("#")[0]) for each in saying]
         return [each for each, code in codes if any(text in code for text in texts)]
 
     def said_at(self, *texts: str) -> str:
@@ -258,6 +257,11 @@ class Facts(Struct, frozen=True):
             return f" at {lines[0].place} (`{lines[0].text.strip()}`)"
         places = units.listed([each.place for each in lines])
         return f" at {places}" if 0 < len(lines) <= _MOST_PLACES else ""
+
+    @property
+    def maps(self) -> tuple[MapCall, ...]:
+        """The program's calls of `Dataset.map`, in the order of their lines."""
+        return map_calls(self.sources)
 
     def gives_all_the_same(self, values: SourceLine) -> bool:
         """Whether the function given to `experimental_distribute_values_from_function` at a line
@@ -339,8 +343,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         ops=op_times(profile, number),
         line_of=lines_of_ops(profile, number),
         lines=recorded_lines(profile),
-        sources=(sources := profile.stacks(min(profile.workers, default=0)).sources),
-        maps=map_calls(sources),
+        sources=profile.stacks(min(profile.workers, default=0)).sources,
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),
         float16=_computed_in(FLOAT16, profile, number),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Collection
 from contextlib import suppress
 
@@ -32,14 +33,13 @@ def loop_calling(text: str, line: int, not_around: Collection[int]) -> int | Non
     Not one over `tf.range`, which AutoGraph makes one iteration in the graph.
     """
     nodes = nodes_of(text)
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     loops = [node for node in nodes if isinstance(node, ast.For) and not _is_in_graph(node)]
     found, lines, known = set[int](), [line], set[str]()
     while lines:
         at = lines.pop()
         around = [each for each in loops if _has(each, at)]
         around = [each for each in around if not any(_has(each, step) for step in not_around)]
-        inner = max((each for each in functions if _has(each, at)), key=_line, default=None)
+        inner = function_around(text, at)
         own = [each for each in around if inner is None or _has(inner, each.lineno)]
         if own:
             found.add(max(own, key=_line).lineno)
@@ -93,11 +93,12 @@ def function_around(text: str, line: int) -> ast.FunctionDef | None:
     return max((each for each in functions if _has(each, line)), key=_line, default=None)
 
 
-def nodes_of(text: str) -> list[ast.AST]:
+@functools.lru_cache(maxsize=8)  # a file of 1 MiB takes long, and many lines of it are looked at
+def nodes_of(text: str) -> tuple[ast.AST, ...]:
     """All nodes of a file; none of a text that is no Python."""
     with suppress(SyntaxError, ValueError, RecursionError):  # a cell of a notebook may be anything
-        return list(ast.walk(ast.parse(text)))
-    return []
+        return tuple(ast.walk(ast.parse(text)))
+    return ()
 
 
 def _line(node: ast.stmt) -> int:

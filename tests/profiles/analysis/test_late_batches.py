@@ -12,7 +12,6 @@ from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.late_because import late_batch
 from strategy_profiles.analysis.efficiency import efficiency
 from strategy_profiles.analysis.findings import Facts, findings, gather_facts
-from strategy_profiles.analysis.map_calls import map_calls
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.event_parts import SourceLine, StackFrame, StackPlace
 from strategy_profiles.run.events import StacksSampled
@@ -204,7 +203,7 @@ def test_the_advice_to_a_worker_names_a_skip_behind_map(
     facts = replaced(
         gather_facts(profile, profile.segments[0]),
         lines=tuple(SourceLine(file, n, text) for n, text in enumerate(texts, 1)),
-        maps=map_calls({file: "\n".join(texts)}),
+        sources={file: "\n".join(texts)},
     )
     assert says in late_batch(facts, 1, 50.0)
     assert ("throws away" in late_batch(facts, 1, 50.0)) is bool(says)

@@ -97,15 +97,14 @@ def lines_of_ops(profile: Profile, segment: int) -> dict[str, str]:
 def _lines(profile: Profile, segment: int) -> dict[str, str]:
     placed = profile.columns("placement", ("segment", "name", "source_line"))
     rows = of_segment(placed, segment)
-    pairs = zip(rows["name"].to_pylist(), rows["source_line"].to_pylist(), strict=True)
-    line_of = dict(pairs)
+    line_of = dict(zip(rows["name"].to_pylist(), rows["source_line"].to_pylist(), strict=True))
     known = {name: line for name, line in line_of.items() if line}
     ends: dict[str, set[str]] = defaultdict(set)
     for name, line in known.items():
         ends[name.partition("/")[2] or name].add(line)
     for name, line in line_of.items():
-        of = _GRADIENT_OF.search(name)
-        if not line and of and len(lines := ends.get(of[1], set())) == 1:
+        of = None if line else _GRADIENT_OF.search(name)
+        if of and len(lines := ends.get(of[1], set())) == 1:
             known[name] = next(iter(lines))
     return known
 

@@ -139,7 +139,8 @@ def _says(lines: Sequence[SourceLine], text: str) -> bool:
 
 def _only_call(lines: Sequence[SourceLine], name: str) -> _Call | None:
     """The only call `.name(...)`; None if there are several, or it goes on in another line."""
-    calls = [call for each in lines for call in _calls(each, name)]
+    saying = (each for each in lines if name in each.text)  # to read the tokens takes far longer
+    calls = [call for each in saying for call in _calls(each, name)]
     return calls[0] if len(calls) == 1 else None
 
 

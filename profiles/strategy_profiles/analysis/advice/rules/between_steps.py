@@ -91,7 +91,7 @@ def find(facts: Facts) -> Iterator[Finding]:
                 facts,
                 KEY,
                 f"{subject} takes {how_long(facts, row)}{at}.{_grows(grown)}",
-                _on_growth(work) if adds else _advice(facts, line),
+                _on_growth(work) if adds else _advice(facts, line, work),
                 cost_of(facts, row),
                 grows_ms=list(grown) if grown else None,
                 place=(loop or line).place,
@@ -107,11 +107,10 @@ def _adds(line: Row) -> bool:
     return growing_steps.ADDS.search(line.text or "") is not None
 
 
-def _advice(facts: Facts, line: Row) -> str:
+def _advice(facts: Facts, line: Row, work: LineWork) -> str:
     if line.kind == "function":
         return "Make it a part of the step or, if not each step needs it, call it every few steps."
-    num_ops = facts.read_line_work(line.file or "", line.line or 0).num_ops
-    if (line.call or "").startswith(_BY_ELEMENT) and num_ops <= _FEW_OPS:
+    if (line.call or "").startswith(_BY_ELEMENT) and work.num_ops <= _FEW_OPS:
         return (
             "Each element that Python takes of a tensor is an op: call .numpy() once, and take "
             "elements of the array, or compute with all of it at once."

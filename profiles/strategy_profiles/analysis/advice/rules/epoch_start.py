@@ -135,17 +135,17 @@ def _of_shuffle(facts: Facts, shuffle: SourceLine) -> str:
 
 
 def _advice(text: str, *, is_each_step: bool, validates: bool, is_distributed: bool) -> str:
-    advice = _once(text, is_each_step=is_each_step, validates=validates)
+    """`text` is of the line that iterates."""
     if is_each_step:
-        return advice
+        return "Make one iterator before the loop, and take the batch of each step from it."
+    advice = _once(text, validates=validates)
     if is_distributed:
         return f"{advice} {_BY_CHANCE}"
     return f"{_NO_AUTOTUNE} Or {advice[0].lower()}{advice[1:]} {_BY_CHANCE}"
 
 
-def _once(text: str, *, is_each_step: bool, validates: bool) -> str:
-    if is_each_step:
-        return "Make one iterator before the loop, and take the batch of each step from it."
+def _once(text: str, *, validates: bool) -> str:
+    """How to have one iterator for all epochs."""
     if _fits_one_epoch(text):
         return (
             "Call fit() once, with `epochs`: each call makes an iterator. Data that comes in "

@@ -27,7 +27,7 @@ import numpy as np
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import at_line, how_long, large_rows, main_line
-from strategy_profiles.analysis.cost import Cost
+from strategy_profiles.analysis.cost import Cost, Source
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -137,8 +137,9 @@ def _in_steps(facts: Facts) -> tuple[str, str, Cost | None, float | None] | None
     if preparing_ms:
         share = units.share(preparing_ms / wall)
         said = f"{said}; {share}, in which no replica runs an op, pass while TensorFlow prepares it"
-    cost, longer = per_step(facts, building_ms + preparing_ms, wall), _longer_than_the_others(facts)
-    return f"{said}.", name, longer or cost, building_ms
+    source: Source = "derived" if preparing_ms else "measured"
+    cost = per_step(facts, building_ms + preparing_ms, wall, source)
+    return f"{said}.", name, _longer_than_the_others(facts) or cost, building_ms
 
 
 def _preparing_ms(facts: Facts) -> float:
@@ -151,7 +152,8 @@ def _preparing_ms(facts: Facts) -> float:
 def _is_of_predict(facts: Facts, name: str) -> bool:
     """Whether calls of predict() or evaluate() in the steps, or in their input, trace functions of
     no name: each call makes a data set with some."""
-    if name == NO_NAME and facts.lines_with(".predict(", ".evaluate("):
+    inside = facts.read_python_in_ops(0)
+    if name == NO_NAME and inside and re.search(r"\.(predict|evaluate)\(", inside.line.text):
         return True
     within = (facts.account.row(f"loop/steps/{kind}") for kind in ("predict", "validation"))
     return name == NO_NAME and any(row is not None for row in within)

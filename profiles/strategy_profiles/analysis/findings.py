@@ -37,7 +37,8 @@ REMEDIES = {
 
 __all__ = ["Facts", "Finding", "findings", "gather_facts", "main_finding"]
 
-ASIDE = ("costly-capture", "unsteady")
+UNSTEADY = "unsteady"
+ASIDE = ("costly-capture", UNSTEADY)
 """Findings that do not say why a usual step takes as long as it does: they come last."""
 WRONG = (
     "failure",
@@ -143,10 +144,13 @@ def _limited(
 def _turn(key: str) -> int:
     """When a finding takes its time out of the account: what the program does wrong as a whole
     comes before what follows from it, a late replica before the collectives that wait for it, what
-    is said of a phase as a whole after its causes, and the computation that is left comes last."""
+    is said of a phase as a whole after its causes, then the computation that is left, and last that
+    steps vary, which a cause mostly explains."""
     if key in (*STRUCTURAL, STRAGGLER):
         return 0
-    return 3 if key == LEFT_OVER else 2 if key in GENERAL else 1
+    if key in (LEFT_OVER, UNSTEADY):
+        return 3 if key == LEFT_OVER else 4
+    return 2 if key in GENERAL else 1
 
 
 def _order(item: Finding) -> float:

@@ -16,6 +16,7 @@ import strategy_profiles
 from strategy_profiles.analysis.account.op_time import OpTime
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.registry import RULES
+from strategy_profiles.analysis.advice.rows import main_line
 from strategy_profiles.analysis.advice.rules.retracing import NO_NAME
 from strategy_profiles.analysis.array_copies import ArrayCopies
 from strategy_profiles.analysis.busy_threads import BusyThread
@@ -37,6 +38,7 @@ from strategy_profiles.analysis.placed import (
     Placed,
     PlacedVariable,
 )
+from strategy_profiles.analysis.python_in_ops import PythonInOps
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.analysis.retracing import Retracing
 from strategy_profiles.analysis.same_each_step import SameEachStep
@@ -409,6 +411,43 @@ def test_advice_on_validation_is_for_the_loop_that_the_program_has(
 ) -> None:
     facts = with_lines(facts_with_illness("validation"), *texts)
     assert says in advice_by_key(facts)["validation"].advice
+
+
+def test_validation_that_mostly_traces_new_functions_is_no_finding_of_its_own(
+    facts_with_illness: Any,
+) -> None:
+    facts = facts_with_illness("validation")
+    validation = facts.account.row("loop/between/validation")
+    row = replace(
+        main_line(facts, validation), row="loop/between/tracing", kind="tracing", num_times=8
+    )
+    found = {}
+    for times in (0.5, 2.0):
+        traced = replace(row, total_ms=times * validation.total_ms)
+        account = replace(facts.account, rows=(traced, *facts.account.rows))
+        found[times] = advice_by_key(replace(facts, account=account))
+    assert "validation" in found[0.5]
+    assert "validation" not in found[2.0]
+    assert found[2.0]["retracing"].evidence["place"] == row.place
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("h = tf.image.resize(x, size)", "forked processes hang"), ("h = warp(x)", "use_multi")],
+)
+def test_a_pydataset_that_calls_tensorflow_is_not_sent_to_other_processes(
+    text: str, says: str, facts_with_illness: Any
+) -> None:
+    facts = with_lines(facts_with_illness("input-bound"), "class Pictures(keras.utils.PyDataset):")
+    stage = "Iterator::Root::Prefetch::FlatMap[0]::Generator"
+    made = Cause("input-stage", stage, None, None, None, 3, 9.0, 9.0, 9.0, None)
+    inside = PythonInOps(0.5, StackFrame("/home/me/train.py", 12, "__getitem__", text), 0.95)
+    facts = replace(
+        facts,
+        held_up=replace(facts.held_up, causes=(made,)),
+        read_python_in_ops=lambda *_: inside,
+    )
+    assert says in advice_by_key(facts)["input-bound"].advice
 
 
 def test_gradients_that_a_step_reduces_again_are_to_be_added_up_first(
@@ -968,13 +1007,14 @@ def test_a_dense_gradient_costs_what_else_is_computed_on_all_of_the_variable(
     facts_with_illness: Callable[[str], Facts],
 ) -> None:
     facts = facts_with_illness("communication-exposed")
-    ops = (OpTime("AddN", "UnsortedSegmentSum", 0.1),)
+    ops = (OpTime("AddN", "UnsortedSegmentSum", 0.1, "/home/me/train.py:44"),)
     gradient = DenseGradient("AddN/UnsortedSegmentSum", DEVICE, 2_560_000.0, 1.0, others_ms=5.0)
     dense = replace(facts, ops=ops, placed=Placed(dense_gradients=(gradient,)))
     found, compute_ms = advice_by_key(dense)["dense-gradient"], facts.breakdown.mean_ms("compute")
     assert found.cost is not None
     assert compute_ms is not None
     assert found.cost.ms == pytest.approx(0.6 * compute_ms, rel=0.02)
+    assert found.sentence.startswith("AddN/UnsortedSegmentSum at train.py:44 makes")
     assert "What else is computed on all of the variable takes" in found.sentence
     assert "tf.convert_to_tensor" in found.advice
 

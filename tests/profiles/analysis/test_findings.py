@@ -423,6 +423,27 @@ def test_a_finding_takes_the_time_of_its_first_rows_before_that_of_others() -> N
     assert [item.cost.ms for item in within_rows(account, claims) if item.cost] == [80.0, 70.0]
 
 
+def test_that_steps_vary_costs_what_other_findings_leave() -> None:
+    lengths = {"loop": 200.0, "loop/steps": 200.0, "loop/steps/input": 180.0}
+    lengths |= {"loop/steps/compute": 20.0}
+    account = Account(0, 1, tuple(Row(path, "", ms, "measured") for path, ms in lengths.items()))
+
+    def left_of(waits_ms: float) -> list[float]:
+        claims = [
+            (rows, Finding(key, 0, "", "", account.cost(ms, "measured"), {}))
+            for key, ms, rows in (
+                ("unsteady", 150.0, ("loop/steps",)),
+                ("input-bound", waits_ms, ("loop/steps/input",)),
+                ("computation", 15.0, ("loop/steps/compute",)),
+            )
+        ]
+        limited = within_rows(account, claims)
+        return [item.cost.ms for item in limited if item.cost and item.key == "unsteady"]
+
+    assert left_of(100.0) == [85.0]
+    assert left_of(178.0) == [], "a tenth of it is not worth a second finding"
+
+
 def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:
     finding = findings_of_run(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)[
         "tracing"

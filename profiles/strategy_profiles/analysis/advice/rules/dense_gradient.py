@@ -72,16 +72,20 @@ def find(facts: Facts) -> Iterator[Finding]:
     takes = [
         f" {what} takes {units.milliseconds(ms)} of a captured step." for what, ms in known.items()
     ]
+    scatter = _scatter(facts)
+    place = scatter.line.rpartition("/")[2] if scatter and scatter.line else None
     yield finding(
         facts,
         KEY,
-        f"{largest.op.removeprefix(_OF_A_CALL)} makes a sparse gradient dense: "
+        f"{largest.op.removeprefix(_OF_A_CALL)}{f' at {place}' if place else ''} makes a sparse "
+        "gradient dense: "
         f"{units.size(largest.bytes)}, as large as the variable, however few rows a step uses."
         + "".join(takes),
         _ADVICE
         if update_ms is None or others_ms
         else _ADVICE_ON_OPTIMIZER.format(at=facts.said_at(*_OPTIMIZERS)),
         per_step(facts, sum(known.values()), wall) if known and wall else None,
+        place=place,
         op=largest.op,
         ops=[largest.op],
         device=largest.device,

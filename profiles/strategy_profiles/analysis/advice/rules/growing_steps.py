@@ -38,7 +38,7 @@ NO_GAIN = "A replay predicts the median step."
 ADVICE = (
     "Look for what each step adds to, such as a tensor that is concatenated or a list, and keep a "
     "fixed number of rows (a tf.Variable of that size, of which each step writes some), a running "
-    "sum or a metric."
+    "sum or a metric. Or compute with all of it once an epoch."
 )
 PART_OF_GROWTH = 0.2
 """Of what a step takes longer at the end: an op that grows by less is not named."""

@@ -26,6 +26,7 @@ doing so if the dataset repeats without end.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -128,6 +129,12 @@ _IN_KERAS = (
     "use_multiprocessing=True where it computes in Python, do less in it, or make the arrays of "
     "all batches once."
 )
+_TENSORFLOW_IN_KERAS = (
+    "Python calls TensorFlow there, where other threads gain little and forked processes hang: "
+    "compute with NumPy, or do it once for all batches before training, or as ops in the model or "
+    "in a dataset's map()."
+)
+_CALLS_TENSORFLOW = re.compile(r"\b(?:tf|keras)\.\w|\.numpy\(")
 _OF_EXAMPLES = (
     "The generator makes single examples, each under Python's GIL, so prefetch cannot speed it up: "
     "yield whole batches, or give the arrays to from_tensor_slices() where they fit into memory. "
@@ -390,7 +397,9 @@ def _of_generator(facts: Facts, stage: Cause) -> str | None:
     if _kind(stage) != "Generator":
         return None
     if facts.lines_with(*OF_KERAS):
-        return _IN_KERAS
+        inside = facts.read_python_in_ops(0)
+        calls = inside is not None and _CALLS_TENSORFLOW.search(inside.line.text or "")
+        return _TENSORFLOW_IN_KERAS if calls else _IN_KERAS
     path = stage.name.split("::")
     makes_examples = any(each.startswith(("Batch", "PaddedBatch")) for each in path)
     return _OF_EXAMPLES if makes_examples else None

@@ -31,6 +31,7 @@ from strategy_profiles.reporting import units
 from strategy_profiles.tables.columns import Floats
 
 KEY = "unsteady"
+ROWS = ("loop/steps",)
 COMPARE = "Compare a slow step with a usual one on the Timeline page."
 NO_GAIN = "It is about some of the steps; a replay predicts the median one."
 UNSTEADY = 2.0

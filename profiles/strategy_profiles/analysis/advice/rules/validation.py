@@ -3,7 +3,9 @@
 ## What it does
 
 Takes the time between steps that Keras's `evaluate` runs, as a part of `fit` or called by the
-program, or that lines and functions named after validation run: 5 % of the loop or more.
+program, or that lines and functions named after validation run: 5 % of the loop or more. Nothing if
+tracing of functions on the same line takes longer: `retracing` says that, and most of what is left
+is the preparing of the new graph.
 
 ## Why is this slow
 
@@ -20,7 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rows import anywhere, rows_as_finding
+from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.advice.rows import (
+    anywhere,
+    large_rows,
+    main_line,
+    rows_anywhere,
+    rows_as_finding,
+)
 from strategy_profiles.analysis.facts import Facts, Finding
 from strategy_profiles.reporting import units
 
@@ -46,7 +55,17 @@ LITTLE = 0.5
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    return rows_as_finding(facts, KEY, "validation", "Validation takes", _advice(facts))
+    rows = rows_anywhere(facts, "validation")
+    if rows and not _traces_longer(facts, main_line(facts, *rows)):
+        yield from rows_as_finding(facts, KEY, "validation", "Validation takes", _advice(facts))
+
+
+def _traces_longer(facts: Facts, line: Row) -> bool:
+    """Whether functions are traced on a line for longer than it validates."""
+    traced = (main_line(facts, row) for row in large_rows(facts, "tracing"))
+    return any(
+        each.place == line.place is not None and each.total_ms >= line.total_ms for each in traced
+    )
 
 
 def _advice(facts: Facts) -> str:

@@ -1,12 +1,15 @@
 """Apply pressed until the first step under the new configuration, and where that time goes.
 
-    python -m benchmarks.reconfigure [--quick] [--workload digits-cnn]
+    python -m benchmarks.reconfigure [--quick] [--workload digits-cnn] [--places]
 
 A run per round, changed again and again, some steps apart: in its worker, then into a fresh one,
 which is the other side. A configuration that the run has had before is asked for again, too. The
 spare worker is there before the first change. The events of each change give its parts:
 built (until the segment opens: state taken, strategy, model and data), first step (traced and
 run), answered. Rounds are done until their time is up: 100 s in all.
+
+`--places` measures instead what a place for a delay costs each step of a run that the page starts,
+which has one on every replica: one run with and without them in turns.
 """
 
 from __future__ import annotations
@@ -18,9 +21,14 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+import strategy_profiles
+from benchmarks.measuring.paired import median_ratio
 from benchmarks.measuring.waiting import is_kind, line, wait_for
 from strategy_app.server.state import WORKER_NICE
 from strategy_core.launcher.launcher import Launcher, RunHandle
+from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.spec.run_spec import RunSpec
 
 LIMIT_S = 2.0
@@ -47,6 +55,8 @@ FRESH_WORKER = {"devices": "cpu:8,cpu:9,cpu:10,cpu:11"}
 """As many devices as before, because tracing takes most of a change and grows with their number.
 Only a new process has the ninth and those after it."""
 FRESH = "a fresh worker"
+TURNS, STEPS_OF_TURN = 20, 200
+"""Segments with and without places, and their steps."""
 
 
 class Took(NamedTuple):
@@ -62,7 +72,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--workload", default="digits-cnn")
+    parser.add_argument("--places", action="store_true", help="the cost of places for delays")
     args = parser.parse_args()
+    if args.places:
+        compare_places(args.workload)
+        return
     took_by_change: dict[str, list[Took]] = {what: [] for what in (*IN_WORKER, FRESH)}
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -85,6 +99,27 @@ def main() -> None:
             f"{FRESH} takes {statistics.median(ratios):4.1f} times as long "
             f"({min(ratios):.1f} to {max(ratios):.1f}) as {what}"
         )
+
+
+def compare_places(workload: str) -> None:
+    """The median step with a place for a delay on each of 2 replicas, and without."""
+    with tempfile.TemporaryDirectory() as scratch, Launcher(nice=WORKER_NICE) as launcher:
+        spec = RunSpec(devices="cpu:2", steps=TURNS * 10_000, workload=workload)
+        handle = launcher.launch(spec, Path(scratch) / "run")
+        for number in range(TURNS):
+            changed = {"live_delays": number % 2 == 0}
+            answer = wait_for(handle, is_kind("answer", number=handle.reconfigure(changed)))
+            wait_for(handle, is_kind("step", step=answer["step"] + STEPS_OF_TURN))
+        handle.kill()
+        handle.wait(10)
+        profile = strategy_profiles.load(handle.folder)
+    took_ms: dict[bool, list[float]] = {True: [], False: []}
+    for opened in profile.segments[1:]:
+        steps = step_times(profile, opened.segment)
+        took_ms[opened.segment % 2 == 1].append(float(np.median(steps.wall_ms[steps.timed])))
+    ratio = median_ratio(took_ms[True], took_ms[False])
+    medians = (f"{statistics.median(each):.2f} ms" for each in took_ms.values())
+    print(f"a step with places for delays, and without: {', '.join(medians)}; {ratio}")
 
 
 def one_round(

@@ -375,6 +375,13 @@ def test_a_wait_for_workers_says_how_many_steps_it_is_for(
         ("TopKV2", False, "Order fewer candidates"),
         ("Conv2DBackpropFilter", True, "smaller pictures"),
         ("MatMul", True, "sampled_softmax_loss"),
+        ("ResizeBicubic", False, "the area of its pictures"),
+        ("MaxPoolGrad", True, "a larger stride"),
+        ("StringSplitV2", False, "one text after the other"),
+        ("NonMaxSuppressionV5", False, "fewer candidates"),
+        ("UnsortedSegmentMax", False, "one row after the other"),
+        ("MirrorPad", False, "copies values and computes nothing"),
+        ("Lgamma", False, "jit_compile"),
     ],
 )
 def test_a_computation_says_what_makes_its_op_shorter(
@@ -522,6 +529,8 @@ def test_all_ops_of_an_optimizer_are_one_update(facts_with_illness: Any) -> None
         (None, "gc.collect()", "by itself"),
         (None, "tidy.up()", "The line calls tidy.up"),
         (None, "sheet.save(path, optimize=True)", "The line writes"),
+        ("write_file", "tf.io.write_file(path, tf.io.encode_png(x))", "The line writes"),
+        ("concat", "log = pd.concat([log, row])", "collect the parts"),
         (None, "number = words.index(word)", "a dict"),
         (None, "total += 1", "If it is a Python loop"),
     ],

@@ -36,8 +36,8 @@ _OF_DATA = {
         "predict() makes an iterator over its data each time: call it once, on all of the data "
         "before training, or use predict_on_batch(), or call the model in a tf.function."
     ),
-    r"(?:[\w, .\[\]]{1,80} = |return )?(?:np|numpy)\."
-    r"(?:array|asarray|stack|vstack|hstack|concatenate|append)\((?!.*\bfor\b|[^(]*\w\().{0,200}": (
+    r"(?:[\w, .\[\]]{1,80} = |return )?(?:(?:pd|pandas)\.concat|(?:np|numpy)\."
+    r"(?:array|asarray|stack|vstack|hstack|concatenate|append))\((?!.*\bfor\b|[^(]*\w\().{0,200}": (
         "The line makes a whole array each time, of a list or of other arrays: collect the parts "
         "in a list and make the array once, or keep one array and change only the rows of it that "
         "are new."
@@ -50,7 +50,7 @@ _OF_STEPS = {
         "The line waits for a lock that another thread of the program holds: hold the lock only "
         "for what the threads share, or train in one thread."
     ),
-    r".{1,80}\.(?:save|savefig|imsave|write|writerows?|dump|to_csv|to_parquet)\(.{0,200}": (
+    r".{1,80}\.(?:save|savefig|imsave|write(?:_\w+|rows?)?|dump|to_(?:csv|parquet))\(.{0,200}": (
         "The line writes: write less often, with less compression, or in another thread or process."
     ),
     r".{0,120}\b[gs]et_weights\(.{0,120}": (

@@ -66,13 +66,38 @@ REMEDIES = {
         "It grows faster than its tensor: use it for a smaller one, every few steps, or once if "
         "its tensor stays the same."
     ),
-    r"Tile|BroadcastTo|ConcatV2|Pack|Transpose|GatherV2|GatherNd|StridedSlice|Slice|OneHot": (
+    r"Resize\w*|CropAndResize\w*|ImageProjectiveTransform\w*|ExtractImagePatches|RGBToHSV|HSVToRGB|"
+    r"Adjust(Contrast|Hue|Saturation)\w*": (
+        "It takes time in proportion to the area of its pictures: use smaller ones, or do it "
+        "beside the step, in the dataset's map(), and before cache() if it makes the same in each "
+        "epoch."
+    ),
+    r"(Max|Avg)Pool\w*|Dilation2D\w*|LRN\w*": (
+        "It looks at every number of every window: smaller windows, or a larger stride, take less."
+    ),
+    r"String\w*|Regex\w*|Unicode\w*|AsString|Substr\w*|LookupTable\w*|Decode\w*|Encode\w*": (
+        "It works on one text after the other: do it beside the step, in the dataset's map(), and "
+        "before cache() if it makes the same in each epoch."
+    ),
+    r"(Combined)?NonMaxSuppression\w*|CTC\w*|EditDistance|LinearAssignment\w*": (
+        "It compares one candidate after the other: give it fewer candidates, or use it in the "
+        "validation only."
+    ),
+    r"Cum(sum|prod)\w*|Cumulative\w*|\w*Segment(Sum|Mean|Max|Min|Prod|Sqrt)\w*|ScatterNd\w*|"
+    r"TensorScatter\w*|(Dense|Ragged|Sparse)?Bincount|Histogram\w*|Where|SparseToDense": (
+        "It goes through its input one number or one row after the other: give it fewer rows or a "
+        "shorter axis, and leave out what the result does not need."
+    ),
+    r"Tile|BroadcastTo|ConcatV2|Pack|Unpack|Split(V)?|Transpose|GatherV2|GatherNd|StridedSlice|"
+    r"Slice|OneHot|(Mirror)?Pad(V2)?|ReverseV2|Roll|SpaceTo\w+|BatchToSpace\w*|DepthToSpace": (
         "It copies values and computes nothing. Let ops broadcast instead of a tile, look rows up "
         "instead of a product with one_hot, keep one layout from layer to layer, and take what is "
         "needed before it is copied."
     ),
     r"Mul|Sum|Mean|Sub|AddV2|AddN|Neg|RealDiv|Square|SquaredDifference|Pow|Exp|Sqrt|Rsqrt|Maximum|"
-    r"Minimum|Select(V2)?|Greater(Equal)?|Less(Equal)?|Abs|Sign|Cast": (
+    r"Minimum|Select(V2)?|Greater(Equal)?|Less(Equal)?|Abs|Sign|Cast|Log(1p)?|Tanh|Sigmoid|Erfc?|"
+    r"Elu|Softplus|Sin|Cos|Atan2?|Lgamma|Digamma|Igammac?|Floor(Div|Mod)?|Round|ClipByValue|Prod|Max|"
+    r"Min|All|Any|Equal|NotEqual|L2Loss": (
         "It computes little with each number that it reads and writes: use it on smaller tensors, "
         "or compile what a replica does with tf.function(jit_compile=True), so that XLA makes one "
         "kernel of such ops in a row."

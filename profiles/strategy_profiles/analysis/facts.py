@@ -13,7 +13,6 @@ from strategy_profiles.analysis.account.first_batches import recorded_lines
 from strategy_profiles.analysis.account.op_time import OpTime, lines_of_ops, op_times
 from strategy_profiles.analysis.account.step_function import unrolled_loop
 from strategy_profiles.analysis.all_idle import all_idle_ms
-from strategy_profiles.analysis.array_copies import ArrayCopies, array_copies
 from strategy_profiles.analysis.between_steps import BetweenSteps, between_steps
 from strategy_profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_profiles.analysis.busy_threads import BusyThread, busy_threads
@@ -42,6 +41,7 @@ from strategy_profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_profiles.analysis.map_calls import MapCall, map_calls
 from strategy_profiles.analysis.memory import DeviceMemory, memory_use
 from strategy_profiles.analysis.op_by_op import OpByOp, op_by_op
+from strategy_profiles.analysis.outside_function import OutsideFunction, array_copies, single_ops
 from strategy_profiles.analysis.overlap import Overlap, overlaps
 from strategy_profiles.analysis.placed import Placed, placed
 from strategy_profiles.analysis.program_loops import ignores_context
@@ -198,8 +198,10 @@ class Facts(Struct, frozen=True):
     """Functions of the program that compute in other Python threads, the busiest first."""
     read_python_in_ops: Callable[[int], PythonInOps | None]
     """The Python that ops of a worker run; None if too little of it was sampled."""
-    read_array_copies: Callable[[], ArrayCopies | None]
+    read_array_copies: Callable[[], OutsideFunction | None]
     """Calls outside of the step's function that copy arrays; None if too few were sampled."""
+    read_single_ops: Callable[[], OutsideFunction | None]
+    """Ops that Python runs one by one in the steps; None if too few were sampled."""
     read_line_work: Callable[[str, int], LineWork]
     """What the program does at a line."""
     read_batch_line: Callable[[int], StackFrame | None]
@@ -379,6 +381,9 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         ),
         read_array_copies=lambda: profile.once(
             ("array-copies", number), lambda: array_copies(profile, number)
+        ),
+        read_single_ops=lambda: profile.once(
+            ("single-ops", number), lambda: single_ops(profile, number)
         ),
         read_line_work=lambda file, line: profile.once(
             (f"line-work-{number}-{file}", line), lambda: line_work(profile, number, file, line)

@@ -86,13 +86,14 @@ def line_work(profile: Profile, segment: int, file: str, line: int) -> LineWork:
 
 
 def _num_ops(regions: Regions, here: Sequence[bool], file: str) -> int:
-    """Different ops that a line calls; 0 without the text of its file, whose loops are not known
-    then."""
+    """Different ops that a line calls, at least: a method, as of an optimizer, counts as two. 0
+    without the text of its file, whose loops are not known then."""
     stacks = regions.stacks
     if file not in stacks.sources:
         return 0
     places = zip(stacks.places, here, strict=True)
-    return len({place.call for place, is_here in places if is_here and place.doing == "op"})
+    calls = {place.call for place, is_here in places if is_here and place.doing == "op"}
+    return len(calls) + sum("." in call for call in calls)
 
 
 def _may_be_graph(regions: Regions, here: Sequence[bool]) -> str | None:

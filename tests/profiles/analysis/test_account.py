@@ -343,6 +343,20 @@ def test_a_line_that_calls_iter_frees_the_last_iterator_though_none_was_seen_to_
 
 
 @pytest.mark.parametrize(
+    ("text", "kind"), [("for x in data:", "epoch-start"), ("x = next(batches)", "own-lines")]
+)
+def test_the_head_of_a_loop_over_batches_frees_the_last_iterator(
+    text: str, kind: str, tmp_path: Path
+) -> None:
+    taken = stack_place("input", 12, text, call="OwnedIterator.__next__")
+    gaps = [*_after_epochs(300.0, stack_place("python", 12, text)), (3, 300.0, taken)]
+    run = write_run(tmp_path / "run", replicas=1, steps=STEPS, windows=1, gaps=sorted(gaps))
+    row = _account(strategy_profiles.load(run)).row(f"loop/between/{kind}")
+    assert row is not None
+    assert row.total_ms == pytest.approx(300.0 * len(EPOCHS), rel=0.15)
+
+
+@pytest.mark.parametrize(
     ("waits_after", "is_start"), [(EPOCHS[:-1], True), ([7, 29, 50, 71], False)]
 )
 def test_a_wait_after_a_new_iterator_is_the_start_of_an_epoch_and_another_is_not(

@@ -18,7 +18,6 @@ from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.registry import RULES
 from strategy_profiles.analysis.advice.rows import main_line
 from strategy_profiles.analysis.advice.rules.retracing import NO_NAME
-from strategy_profiles.analysis.array_copies import ArrayCopies
 from strategy_profiles.analysis.busy_threads import BusyThread
 from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.communication import Traffic
@@ -32,6 +31,7 @@ from strategy_profiles.analysis.longer_op import LongerOp
 from strategy_profiles.analysis.longest_before import LongestBefore
 from strategy_profiles.analysis.machine_load import MachineLoad
 from strategy_profiles.analysis.memory import DeviceMemory
+from strategy_profiles.analysis.outside_function import OutsideFunction
 from strategy_profiles.analysis.placed import (
     CopiedVariables,
     DenseGradient,
@@ -58,7 +58,7 @@ from strategy_profiles.run.events import (
 )
 from strategy_profiles.spec.run_spec import RunSpec
 from tests.replaced import replace
-from tests.synthetic import write_run
+from tests.synthetic import stacks, write_run
 from tests.synthetic.stacks import stack_place
 
 EAGER = Path(__file__).parents[2] / "data/eager_step"
@@ -375,6 +375,7 @@ def test_a_wait_for_workers_says_how_many_steps_it_is_for(
         ("TopKV2", False, "Order fewer candidates"),
         ("Conv2DBackpropFilter", True, "smaller pictures"),
         ("MatMul", True, "sampled_softmax_loss"),
+        ("ScatterNd", True, "fewer rows"),
         ("ResizeBicubic", False, "the area of its pictures"),
         ("MaxPoolGrad", True, "a larger stride"),
         ("StringSplitV2", False, "one text after the other"),
@@ -391,6 +392,17 @@ def test_a_computation_says_what_makes_its_op_shorter(
     found = advice_by_key(replace(facts_with_illness("healthy"), ops=ops))["computation"]
     assert remedy in found.advice
     assert ("only for a metric" in found.advice) is not trains
+
+
+@pytest.mark.parametrize(
+    ("maker", "remedy"), [("OneHot", "tf.gather"), ("ScatterNd", "sparse_dense_matmul")]
+)
+def test_a_product_with_what_is_mostly_zeros_has_its_own_remedy(
+    maker: str, remedy: str, facts_with_illness: Any
+) -> None:
+    ops = (OpTime("layer", "MatMul", 0.9), OpTime("layer", maker, 0.1))
+    found = advice_by_key(replace(facts_with_illness("healthy"), ops=ops))["computation"]
+    assert remedy in found.advice.partition("A product of matrices")[0]
 
 
 def test_an_op_that_computes_the_same_in_each_step_is_to_be_computed_once(
@@ -683,13 +695,45 @@ def test_an_array_that_is_copied_beside_the_step_does_not_count_as_python_around
     line = StackFrame("/home/me/train.py", 19, "rows", "tf.nn.embedding_lookup(table, ids)")
     facts = facts_with_illness("dispatch")
     wall, calls_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("call")
-    copies = ArrayCopies(calls_ms / wall, line)
+    copies = OutsideFunction(calls_ms / wall, line)
     found = advice_by_key(replace(facts, read_array_copies=lambda: copies))
     assert "at train.py:19 (`tf.nn.embedding_lookup(table, ids)`)" in (
         found["argument-copy"].sentence
     )
     assert "dispatch" not in found
     assert "dispatch" in advice_by_key(facts)
+
+
+def test_ops_that_python_runs_beside_the_step_do_not_count_as_python_around_its_calls(
+    facts_with_illness: Any,
+) -> None:
+    line = StackFrame("/home/me/train.py", 19, "update", "opt.apply_gradients(pairs)")
+    facts = facts_with_illness("dispatch")
+    wall, calls_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("call")
+    ops = OutsideFunction(calls_ms / wall, line)
+    found = advice_by_key(replace(facts, read_single_ops=lambda: ops))
+    assert "most of it at train.py:19 (`opt.apply_gradients(pairs)`)" in (
+        found["eager-step"].sentence
+    )
+    assert "Make it a part of the tf.function" in found["eager-step"].advice
+    assert "dispatch" not in found
+
+
+@pytest.mark.parametrize(
+    ("doing", "call", "is_beside"),
+    [
+        ("op", "BaseOptimizer.apply_gradients", True),
+        ("op", "TensorFlowTrainer.fit", False),
+        ("function", "Function.__call__", False),
+    ],
+)
+def test_ops_beside_the_step_are_the_programs_and_not_those_of_keras_fit(
+    doing: str, call: str, is_beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = stack_place(doing, 19, "the line", call=call)
+    monkeypatch.setattr(stacks, "STEP", place)
+    facts = facts_of(write_run(tmp_path / "run", steps=200, gaps=[(5, 10.0, place)]))
+    assert (facts.read_single_ops() is not None) is is_beside
 
 
 def test_an_unrolled_layer_is_named_by_its_line(facts_with_illness: Any) -> None:

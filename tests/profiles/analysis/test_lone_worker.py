@@ -17,7 +17,7 @@ from tests.synthetic import stacks as synthetic
 from tests.synthetic import write_run
 from tests.synthetic.stacks import stack_place
 
-JOIN = stack_place("op", 14, "coordinator.join()")
+JOIN = stack_place("workers", 14, "coordinator.join()")
 
 
 def findings_of_run(

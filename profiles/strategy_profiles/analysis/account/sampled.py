@@ -161,14 +161,18 @@ def _named(place: StackPlace) -> str | None:
 def _starting_lines(places: Iterable[StackPlace]) -> set[tuple[str, int]]:
     """The lines that make iterators, as `for batch in dataset` and `model.fit` do.
 
-    One that calls `iter` need not be seen at it: to free the last iterator, which `batches =
-    iter(data)` does as well, takes far longer.
+    One that calls `iter`, or the head of a loop that takes batches, need not be seen at it: to free
+    the last iterator, which both do as well, takes far longer.
     """
     return {
         _line_of(place)
         for place in places
         if place.frames
-        and (place.doing == "epoch-start" or _MAKES_ITERATOR.search(place.frames[-1].text))
+        and (
+            place.doing == "epoch-start"
+            or _MAKES_ITERATOR.search(place.frames[-1].text)
+            or (place.doing == "input" and place.frames[-1].text.startswith("for "))
+        )
     }
 
 

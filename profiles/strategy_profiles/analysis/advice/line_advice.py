@@ -85,7 +85,7 @@ WAITS = (
     "process or worker. Hold a lock only for what is shared, and let another thread, or the "
     "dataset, do ahead what can be done ahead."
 )
-_ALONE = (
+ALONE = (
     "The line calls one op. If it gives the op a NumPy array or a list, TensorFlow copies that "
     "into a new tensor each time: make the tensor once, before the loop (tf.constant, or a "
     "tf.Variable), or take what is needed with NumPy first."
@@ -129,7 +129,7 @@ def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:
 def _of_ops(work: LineWork, at: str) -> str:
     """What to do about ops that Python runs one by one, in a loop at a place perhaps."""
     if work.num_ops == 1 and not work.loops:
-        return _ALONE
+        return ALONE
     if work.function:
         return f"{_OPS}: put @tf.function on `{work.function}`, which calls them."
     return f"{OP_BY_OP}{f', with the loop{at}' if at else ''}."

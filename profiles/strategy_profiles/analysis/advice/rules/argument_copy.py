@@ -27,7 +27,6 @@ from collections.abc import Iterator
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
-from strategy_profiles.analysis.array_copies import MAKE_TENSORS, ArrayCopies
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -36,6 +35,7 @@ from strategy_profiles.analysis.facts import (
     over_all_steps,
     per_step,
 )
+from strategy_profiles.analysis.outside_function import MAKE_TENSORS, OutsideFunction
 from strategy_profiles.reporting import units
 
 KEY = "argument-copy"
@@ -54,7 +54,7 @@ def makes_tensor(line: Row) -> bool:
     return line.call in MAKE_TENSORS
 
 
-def outside_function(facts: Facts) -> ArrayCopies | None:
+def outside_function(facts: Facts) -> OutsideFunction | None:
     """The copies that calls in steps make, outside of the function of the step."""
     copies = facts.read_array_copies()
     return copies if copies is not None and copies.share >= SHARE else None

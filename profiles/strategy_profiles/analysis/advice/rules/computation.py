@@ -129,12 +129,18 @@ OF_ONE_HOT = (
     "A product with one_hot only picks rows of a table, and takes time for all of them: tf.gather, "
     "or an Embedding layer, takes these rows alone."
 )
+OF_ZEROS = (
+    "If `{op}` makes an operand of this product from the indices of a few entries, the product "
+    "takes time for all zeros: tf.sparse.sparse_dense_matmul, or the sum of the rows of an "
+    "Embedding layer, takes these entries alone."
+)
 OF_THE_SAME = (
     "Nothing that {these} read changes from step to step: constants, tensors that the function "
     "captured, and variables that no op of the step writes. Compute it once, before the loop, and "
     "keep the result in a tensor or a tf.Variable; again when the program itself changes what it "
     "is made of."
 )
+_MOSTLY_ZEROS = ("ScatterNd", "SparseToDense", "DenseBincount")
 _ONE_HOT = 0.02
 """Of the time of all ops: what one_hot takes at least, for the product to be with it."""
 _LEAST_OF_SAME = 0.1
@@ -175,11 +181,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     of_product = [OF_A_PRODUCT] if not is_update and _is_product(facts.ops, groups[0][0]) else []
     remedies = [*_of_type(op), *of_product, *([] if trains else [OF_A_METRIC])]
     remedies.append(f"Otherwise {OF_ANY_OP}" if remedies else OF_ANY_OP.capitalize())
-    if (
-        op.endswith("MatMul")
-        and _share([each for each in facts.ops if each.op == "OneHot"]) > _ONE_HOT
-    ):
-        remedies.insert(0, OF_ONE_HOT)
+    if op.endswith("MatMul"):
+        remedies[:0] = _of_operands(facts.ops)
     if shares[0] * of_loop < STANDS_OUT:
         remedies = [NONE_STANDS_OUT]
     same = _same(facts)
@@ -222,6 +225,15 @@ def _sentence(named: Sequence[str], of_loop: float, loop: str) -> str:
 
 def _of_type(op: str) -> list[str]:
     return [words for types, words in REMEDIES.items() if re.fullmatch(types, op)]
+
+
+def _of_operands(ops: Sequence[OpTime]) -> list[str]:
+    """What to do about a product of matrices, by what seems to make an operand of it."""
+    made = {
+        op: _share([each for each in ops if each.op == op]) for op in ("OneHot", *_MOSTLY_ZEROS)
+    }
+    known = [op for op, share in made.items() if share > _ONE_HOT]
+    return [OF_ONE_HOT if op == "OneHot" else OF_ZEROS.format(op=op) for op in known]
 
 
 def _is_product(ops: Sequence[OpTime], longest: OpTime) -> bool:

@@ -4,8 +4,8 @@
 
 Adds up the calls into TensorFlow and Keras while no replica runs an op: 30 % of a step or more.
 While a function is traced, the calls prepare it, and this says nothing. The time that
-`python-in-input` or `many-small-collectives` reports does not count. Comes after `debugging-ops` if
-TensorFlow checks every op.
+`python-in-input`, `many-small-collectives` or `eager-step` reports does not count. Comes after
+`debugging-ops` if TensorFlow checks every op.
 
 ## Why is this slow
 
@@ -26,6 +26,7 @@ from strategy_profiles.analysis.advice.rows import rows_anywhere
 from strategy_profiles.analysis.advice.rules.argument_copy import outside_function
 from strategy_profiles.analysis.advice.rules.busy_thread import of_threads_ms
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
+from strategy_profiles.analysis.advice.rules.eager_step import single_ops
 from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE
 from strategy_profiles.analysis.advice.rules.many_small_collectives import (
     of_small_collectives_ms,
@@ -49,9 +50,9 @@ NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
 def calls_alone_ms(facts: Facts) -> float:
     """Time of the calls of a typical captured step that no other finding explains."""
-    copies, wall_ms = outside_function(facts), facts.breakdown.mean_ms("wall")
-    copied_ms = copies.share * (wall_ms or 0.0) if copies else 0.0
-    others_ms = of_small_collectives_ms(facts) + of_threads_ms(facts) + copied_ms
+    outside = sum(each.share for each in (outside_function(facts), single_ops(facts)) if each)
+    outside_ms = outside * (facts.breakdown.mean_ms("wall") or 0.0)
+    others_ms = of_small_collectives_ms(facts) + of_threads_ms(facts) + outside_ms
     return max(0.0, without_input_ms(facts) - others_ms)
 
 

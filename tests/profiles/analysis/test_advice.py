@@ -469,6 +469,28 @@ def test_a_pydataset_that_calls_tensorflow_is_not_sent_to_other_processes(
     assert says in advice_by_key(facts)["input-bound"].advice
 
 
+@pytest.mark.parametrize(
+    ("stage", "text", "says"),
+    [
+        ("ParallelMapV2::ParallelInterleaveV4", "ds = files.interleave(read)", "cycle_length"),
+        ("BatchV2::TensorSlice", "ds = Dataset.from_tensor_slices(rows)", "tf.gather"),
+        ("PaddedBatchV2", "ds = ds.padded_batch(8)", "Pad less"),
+        ("Filter", "ds = ds.filter(is_clean)", "by file name or index"),
+        ("CSVDatasetV2", "ds = tf.data.experimental.CsvDataset(paths, kinds)", "pandas"),
+    ],
+)
+def test_a_stage_of_the_input_is_named_as_the_program_names_it(
+    stage: str, text: str, says: str, facts_with_illness: Any
+) -> None:
+    facts = with_lines(facts_with_illness("input-bound"), text)
+    name = f"Iterator::Root::Prefetch::{stage.replace('Dataset', '')}"
+    made = Cause("input-stage", name, None, None, None, 3, 9.0, 9.0, 9.0, None)
+    held_up = replace(facts.held_up, causes=(made,))
+    found = advice_by_key(replace(facts, held_up=held_up))["input-bound"]
+    assert says in found.advice
+    assert f"It is at train.py:10 (`{text}`)" in found.sentence
+
+
 def test_gradients_that_a_step_reduces_again_are_to_be_added_up_first(
     facts_with_illness: Any,
 ) -> None:

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from strategy_profiles.analysis.advice.input_kinds import KINDS
 from strategy_profiles.analysis.advice.late_because import late_batch
 from strategy_profiles.analysis.advice.line_advice import (
     advice_by_text,
@@ -51,7 +52,7 @@ from strategy_profiles.analysis.input_stages import OF_DISTRIBUTE
 from strategy_profiles.analysis.late_replicas import who_waits
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import OF_KERAS, PYTHON_OF_INPUT, SHUFFLE, SourceLine
+from strategy_profiles.run.event_parts import OF_KERAS, PYTHON_OF_INPUT, SourceLine
 
 KEY = "input-bound"
 ROWS = ("loop/steps/input", "loop/steps/first-batch", "loop/steps/wait")
@@ -77,53 +78,6 @@ _REPEAT = (
     "Let the dataset repeat() without end, and count the steps of an epoch: then nothing has to be "
     "agreed on. Or call next() inside of the tf.function, where it costs less."
 )
-_WHOLE_BATCHES = (
-    "If it is made of ops that take whole batches, call batch() before map(): they then run once "
-    "for a batch, not for each example."
-)
-_STAGES = {
-    "Generator": (
-        "the Python generator (from_generator, PyDataset)",
-        (
-            "It makes one element at a time under Python's GIL, so prefetch cannot speed it up. "
-            "Do less in it, yield whole batches instead of single examples, interleave several "
-            "generators (workers of a PyDataset), or replace it with tf.data operations."
-        ),
-    ),
-    "Map": (
-        "the function of map()",
-        (
-            "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function, or "
-            f"cache() its output if it is the same in each epoch. {_WHOLE_BATCHES}"
-        ),
-    ),
-    "MapAndBatch": (
-        "the function of map(), with batch()",
-        (
-            "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function, or "
-            f"cache() its output if it is the same in each epoch. {_WHOLE_BATCHES}"
-        ),
-    ),
-    "ParallelMap": (
-        "the function of map()",
-        (
-            "Do less in its function, or cache() its output if it is the same in each epoch. "
-            f"{_WHOLE_BATCHES}"
-        ),
-    ),
-    "FlatMap": (
-        "the datasets that flat_map() makes",
-        (
-            "flat_map() makes and runs a dataset for each element: make whole batches by one op "
-            "instead, such as windows by their first rows (tf.gather of the array, "
-            "keras.utils.timeseries_dataset_from_array), or cache() what comes of it."
-        ),
-    ),
-    "Shuffle": ("shuffle()", "Use a smaller buffer."),
-    "Batch": ("batch()", "Call batch() with num_parallel_calls=tf.data.AUTOTUNE."),
-    "TFRecord": ("reading TFRecord files", "Read several files at once: interleave()."),
-}
-"""Name of a stage in a program and advice on it, by tf.data's name of the stage."""
 _IN_KERAS = (
     "__getitem__ makes one batch at a time under Python's GIL: give the PyDataset workers, and "
     "use_multiprocessing=True where it computes in Python, do less in it, or make the arrays of "
@@ -141,18 +95,6 @@ _OF_EXAMPLES = (
     "Otherwise do less in it, or interleave several generators."
 )
 _SKIP_FIRST = "skip() throws away what this stage makes: call skip() before it."
-_MAKES_ELEMENTS = ("Generator", "FlatMap", "Map", "ParallelMap", "TFRecord")
-
-_LINES = {
-    "Generator": ("from_generator(",),
-    "FlatMap": (".flat_map(",),
-    "Map": (".map(",),
-    "MapAndBatch": (".map(",),
-    "ParallelMap": (".map(",),
-    "Shuffle": (SHUFFLE,),
-    "Batch": (".batch(",),
-}
-"""What the line of a stage says."""
 _IN_PYTHON = (
     "Python computes under the GIL, one example at a time: a parallel map speeds the function up "
     "only if it sleeps or reads. Replace py_function or numpy_function with TensorFlow ops, or do "
@@ -183,7 +125,8 @@ def is_behind_first_batches(facts: Facts) -> bool:
 
 
 def _makes_elements(stage: Cause | None) -> bool:
-    return stage is not None and _kind(stage) in _MAKES_ELEMENTS
+    known = KINDS.get(_kind(stage)) if stage is not None else None
+    return known is not None and known.makes_elements
 
 
 def _waits(facts: Facts) -> Iterator[Finding]:
@@ -239,8 +182,11 @@ def line_of_input(facts: Facts) -> SourceLine | None:
     stage = _limiting_stage(facts)
     if stage is None:
         return None
-    texts = PYTHON_OF_INPUT if _python_of(facts, stage) else _LINES.get(_kind(stage), ())
-    if _kind(stage) == "Generator" and facts.lines_with(*OF_KERAS):
+    known = KINDS.get(_kind(stage))
+    texts = known.texts if known is not None else ()
+    if _python_of(facts, stage):
+        texts = PYTHON_OF_INPUT
+    elif _kind(stage) == "Generator" and facts.lines_with(*OF_KERAS):
         texts = ("def __getitem__(",)
     return facts.only_line(*texts)
 
@@ -307,8 +253,8 @@ def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Fin
 def _limit(stage: Cause | None) -> str:
     if stage is None or stage.each_ms is None:
         return ""
-    known = _STAGES.get(_kind(stage))
-    named = f"{known[0]}, " if known else ""
+    known = KINDS.get(_kind(stage))
+    named = f"{known.name}, " if known else ""
     path = stage.name.removeprefix("Iterator::Root::").replace("::", " > ")
     each = units.milliseconds(stage.each_ms)
     return (
@@ -360,13 +306,13 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
         return of_python.strip()  # the call that is slow, wherever it runs
     if _python_of(facts, stage) is not None:
         return f"{_IN_PYTHON}{of_python}"
-    known = _STAGES.get(_kind(stage))
+    known = KINDS.get(_kind(stage))
     if known is None:
         return _RUN_AHEAD
     skips = f"{_SKIP_FIRST} " if "Skip::" in stage.name else ""
     own = _of_generator(facts, stage) or _of_map(facts, stage)
     of_python = f"{of_python.strip()} " if of_python else ""
-    return f"{skips}{of_python}{own or known[1]}"
+    return f"{skips}{of_python}{own or known.advice}"
 
 
 def _of_map(facts: Facts, stage: Cause) -> str | None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _REPLICA = re.compile(r"(?:^|/)replica_(\d{1,9})/")
 _UNKNOWN = "Look at what is different in this step: the size of its batch, a shape, a value."
+FIRST_TO_COMPARE = 2
+"""The step from which on others were done before."""
 _NO_TRACEBACK = "Look at the program's own output: Python raised no error."
 _LONGEST = 300
 _HANDLED = "\nDuring handling of the above exception, another exception occurred:\n\n"
@@ -98,8 +100,8 @@ def explained_without_steps(profile: Profile) -> Explained | None:
 
 
 def _remedy(failed: Failed, step: int | None) -> str:
-    """What to do about an error that no entry matches; empty before the first step."""
-    if step is None:
+    """What to do about an error that no entry matches; empty before there is a step to compare."""
+    if step is None or step < FIRST_TO_COMPARE:
         return ""
     return _UNKNOWN if failed.detail else _NO_TRACEBACK
 

@@ -548,6 +548,16 @@ def test_all_ops_of_an_optimizer_are_one_update(facts_with_illness: Any) -> None
     assert "more replicas do not help" in found.advice
 
 
+def test_a_layer_that_draws_random_numbers_writes_its_seed_and_is_no_update(
+    facts_with_illness: Any,
+) -> None:
+    parts = {"ImageProjectiveTransformV3": 0.6, "AssignVariableOp": 0.001, "Mul": 0.1}
+    ops = tuple(OpTime("random_rotation", op, share) for op, share in parts.items())
+    found = advice_by_key(replace(facts_with_illness("healthy"), ops=ops))["computation"]
+    assert "most of all `ImageProjectiveTransformV3` of `random_rotation`" in found.sentence
+    assert "the area of its pictures" in found.advice
+
+
 @pytest.mark.parametrize(
     ("call", "text", "remedy"),
     [

@@ -125,6 +125,8 @@ OF_AN_UPDATE = (
 )
 _UPDATES = ("Assign", "Resource")
 """How the names of ops begin that write a variable."""
+_LEAST_OF_UPDATE = 0.01
+"""Of the time of an update: what these ops take of it at least."""
 OF_ONE_HOT = (
     "A product with one_hot only picks rows of a table, and takes time for all of them: tf.gather, "
     "or an Embedding layer, takes these rows alone."
@@ -261,10 +263,12 @@ def _groups(ops: Sequence[OpTime]) -> list[list[OpTime]]:
 
 
 def _is_update(members: Sequence[OpTime]) -> bool:
-    """Whether they are of one layer that writes variables and is not trained, as an optimizer."""
+    """Whether they are of one layer that writes variables and is not trained, as an optimizer. A
+    layer that draws random numbers writes its seed alone, which takes next to nothing."""
     is_one = len({op.layer for op in members}) == 1
-    writes = any(op.op.startswith(_UPDATES) for op in members)
-    return is_one and writes and not any(op.trains for op in members)
+    writes = _share([op for op in members if op.op.startswith(_UPDATES)])
+    is_writing = writes > 0.0 and writes >= _LEAST_OF_UPDATE * _share(members)
+    return is_one and is_writing and not any(op.trains for op in members)
 
 
 def _share(parts: Sequence[OpTime]) -> float:

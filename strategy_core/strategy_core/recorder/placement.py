@@ -67,6 +67,10 @@ def _export(scratch: Path) -> Any:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+_LARGEST_OF_EXPORT = 8
+"""Nodes of the graph of one eager op: its arguments, results and constants."""
+
+
 def read_nodes(metadata: Any) -> list[Node]:
     """Return the nodes that run, from the RunMetadata that `end_trace` returns.
 
@@ -210,10 +214,10 @@ def _records(data: bytes) -> Iterable[bytes]:
 
 def _is_of_export(graphs: Any) -> bool:
     """Whether a function graph is one of the export's own eager ops, which also run as
-    functions."""
+    functions. A step of the program that writes summaries has such ops, and others."""
     nodes = graphs.partition_graphs[0].node if graphs.partition_graphs else ()
-    return any(node.op.endswith(("SummaryWriter", "SummaryFileWriter")) for node in nodes) or any(
-        node.op == "WriteSummary" and len(nodes) <= 8 for node in nodes
+    return len(nodes) <= _LARGEST_OF_EXPORT and any(
+        node.op.endswith(("SummaryWriter", "SummaryFileWriter", "WriteSummary")) for node in nodes
     )
 
 

@@ -49,7 +49,7 @@ class LineWork(Struct, frozen=True):
     """The outermost function of the program around these ops that calls no step and reads no
     result: all of it may be a `tf.function`."""
     reads_dataset: bool = False
-    """Whether a method of a dataset takes most of its time, such as `reduce`."""
+    """Whether a method of a dataset takes most of its time, such as `reduce`, or its elements."""
     loops: tuple[SourceLine, ...] = ()
     """The loops of the program's Python around it that call no step, the outermost first."""
     searches: SourceLine | None = None
@@ -79,7 +79,9 @@ def line_work(profile: Profile, segment: int, file: str, line: int) -> LineWork:
         runs_ops=is_most(place.doing == "op" for place in stacks.places),
         num_ops=_num_ops(regions, here, file),
         function=_may_be_graph(regions, here),
-        reads_dataset=is_most(place.call.startswith(_DATASET) for place in stacks.places),
+        reads_dataset=is_most(
+            place.call.startswith(_DATASET) or place.doing == "input" for place in stacks.places
+        ),
         loops=tuple(loops),
         searches=searches,
     )

@@ -50,6 +50,21 @@ def loop_calling(text: str, line: int, not_around: Collection[int]) -> int | Non
     return found.pop() if len(found) == 1 else None
 
 
+def loops_of_gradients(text: str) -> list[int]:
+    """The lines of the loops that ask a tape for gradients, in order."""
+    return sorted(
+        {
+            loop.lineno
+            for loop in nodes_of(text)
+            if isinstance(loop, LoopNode) and not (isinstance(loop, ast.For) and _is_in_graph(loop))
+            if any(
+                isinstance(node, ast.Call) and name_of(node.func) in ("gradient", "jvp")
+                for node in ast.walk(loop)
+            )
+        }
+    )
+
+
 def search_in(loop: LoopNode) -> int | None:
     """The line of a loop that asks whether an element is `in` something that has a name."""
     for node in ast.walk(loop):

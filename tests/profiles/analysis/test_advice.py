@@ -15,6 +15,7 @@ import pytest
 import strategy_profiles
 from strategy_profiles.analysis.account.op_time import OpTime
 from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.advice.line_advice import advice_on_line
 from strategy_profiles.analysis.advice.registry import RULES
 from strategy_profiles.analysis.advice.rows import main_line
 from strategy_profiles.analysis.advice.rules.retracing import NO_NAME
@@ -575,6 +576,11 @@ def test_a_layer_that_draws_random_numbers_writes_its_seed_and_is_no_update(
         (None, "sheet.save(path, optimize=True)", "The line writes"),
         ("write_file", "tf.io.write_file(path, tf.io.encode_png(x))", "The line writes"),
         ("concat", "log = pd.concat([log, row])", "collect the parts"),
+        ("NpzFile.__getitem__", "x = self.archive['x'][rows]", "take the array out of it once"),
+        (None, "cursor = self.base.execute(ONE, (i,))", "in one query"),
+        (None, "time.sleep(0.1)", "several such waits"),
+        ("DatasetV2.from_tensor_slices", "d = Dataset.from_tensor_slices(x)", "before the loop"),
+        (None, "rows = rng.choice(every, 32, replace=False)", "integers()"),
         (None, "number = words.index(word)", "a dict"),
         (None, "total += 1", "If it is a Python loop"),
     ],
@@ -612,6 +618,58 @@ def test_functions_without_a_name_in_steps_that_predict_are_those_of_its_data(
     row = Row("loop/steps/predict", "predict", 100.0, "sampled", 50, 10)
     account = replace(facts.account, rows=(row, *facts.account.rows))
     assert "retracing" not in advice_by_key(replace(facts, account=account))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_slow_loop"),
+    [("sum(d.size for d in shot.compare(first))", False), ("sum(d * d for d in sizes)", True)],
+)
+def test_a_loop_over_what_a_function_returns_may_be_short(
+    text: str, is_slow_loop: bool, facts_with_illness: Any
+) -> None:
+    """The function may take the time."""
+    loop = SourceLine("train.py", 40, text)
+    facts = replace(
+        facts_with_illness("healthy"), read_line_work=lambda *_: LineWork(loops=(loop,))
+    )
+    row = Row("loop/between/own-lines", "own-lines", 9.0, "sampled", 9, 9, "train.py", 40, text)
+    assert (advice_on_line(facts, row) is not None) is is_slow_loop
+
+
+def test_the_python_by_which_a_replica_is_late_is_not_said_twice(facts_with_illness: Any) -> None:
+    facts = facts_with_illness("straggler")
+    late_ms = facts.stragglers.late[0].late_ms
+    of_replica = {0: 6.0, 1: 6.0 + late_ms}
+    causes = [
+        Cause("python-op", "PyFunc", "PyFunc", replica, DEVICE, 3, ms, ms, 1.0, None)
+        for replica, ms in of_replica.items()
+    ]
+    found = advice_by_key(replace(facts, held_up=replace(facts.held_up, causes=tuple(causes))))
+    assert found["python-op"].evidence["held_ms"] == pytest.approx(12.0)
+
+
+def test_what_the_program_gathers_from_replicas_is_to_be_reduced_first(
+    facts_with_illness: Any,
+) -> None:
+    facts = facts_with_illness("communication-exposed")
+    main, transfer_ms = facts.communication.main, facts.breakdown.mean_ms("transfer")
+    gather = replace(main, op="all-gather", bytes=None, transfer_ms=transfer_ms)
+    facts = replace(
+        with_lines(facts, "whole = self.strategy.gather(features, axis=0)"),
+        communication=replace(facts.communication, collectives=(gather,)),
+    )
+    found = advice_by_key(facts)["communication-exposed"]
+    assert "gathers tensors of all replicas at train.py:10" in found.sentence
+    assert found.advice.startswith("Gather less")
+
+
+def test_a_wait_for_workers_names_the_line_that_cuts_variables_into_shards(
+    facts_with_illness: Any,
+) -> None:
+    facts = with_lines(joining(facts_with_illness("healthy")), "p = MinSizePartitioner(8 << 10)")
+    steps = replace(facts.steps, wall_ms=np.full(facts.steps.count, 9.0))
+    found = advice_by_key(replace(facts, steps=steps))["waiting-for-workers"]
+    assert "cut into shards at train.py:10" in found.advice
 
 
 def test_a_line_that_calls_nothing_is_named_by_its_loop_and_by_what_searches_in_it(

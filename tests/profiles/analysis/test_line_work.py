@@ -12,7 +12,11 @@ from strategy_profiles.analysis import line_work as module
 from strategy_profiles.analysis.advice.line_advice import advice_on_line
 from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.line_work import LineWork, line_work
-from strategy_profiles.analysis.program_loops import ignores_context, loop_calling
+from strategy_profiles.analysis.program_loops import (
+    ignores_context,
+    loop_calling,
+    loops_of_gradients,
+)
 from strategy_profiles.run.event_parts import SourceLine, StackFrame, StackPlace
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.store import Profile
@@ -229,3 +233,17 @@ def test_a_function_that_ignores_its_context_gives_all_replicas_the_same(
     shortened = call.replace("value)", "lambda _: tf.constant(x))")
     assert ignores_context(shortened, 1)
     assert not ignores_context("strategy.experimental_distribute_values_from_function(value)", 1)
+
+
+def test_loops_that_ask_a_tape_for_gradients_are_found() -> None:
+    text = """
+def derivatives(net, x):
+    for k in range(3):
+        parts.append(tape.gradient(y[k], x))
+    more = [outer.gradient(part, x) for part in parts]
+    for k in tf.range(3):
+        last = tape.gradient(y[k], x)
+    for part in parts:
+        print(part)
+"""
+    assert loops_of_gradients(text) == [3, 5]

@@ -20,6 +20,18 @@ _OF_DATA = {
         "The line reads: read once and keep what was read, read larger pieces, or let a dataset "
         "read several files at once (map() with num_parallel_calls, interleave())."
     ),
+    r".{0,120}\.execute\(.{0,200}": (
+        "The line asks a database: ask for all rows of a batch in one query, or read the table "
+        "into memory once."
+    ),
+    r".{0,120}\bsleep\(.{0,120}": (
+        "The line waits: let several such waits pass at once, in threads or a parallel map(), or "
+        "ask for a whole batch at once."
+    ),
+    r".{0,120}\bfrom_tensors?(?:_slices)?\(.{0,200}": (
+        "The line copies arrays into a new dataset, and converts lists one element after the "
+        "other: give it NumPy arrays, and make the dataset once, before the loop."
+    ),
     r".{0,120}\bdeepcopy\(.{0,120}": (
         "deepcopy() copies everything each time: copy only what has changed, or do it every few "
         "steps."
@@ -62,9 +74,11 @@ _OF_STEPS = {
         "random.sample() of a deque counts to each element from an end of it: keep the elements in "
         "a list, or in arrays of which one index takes the rows of a batch."
     ),
-    r".{0,120}\b(?:np|numpy)\.random\.choice\(.{0,120}": (
-        "np.random.choice() works on all elements to draw a few: draw with the choice() or "
-        "integers() of np.random.default_rng(), or draw for many steps in one call."
+    r".{0,120}\b(?:np|numpy)\.random\.choice\(.{0,120}|"
+    r".{0,120}\.choice\(.{0,120}\b(?:replace=False|p=).{0,80}": (
+        "choice() works on all elements to draw a few: draw with the integers() of "
+        "np.random.default_rng(), by np.searchsorted() of a cumulative sum where they have "
+        "weights, or draw for many steps in one call."
     ),
     r".{0,120}\bgc\.collect\(.{0,80}": (
         "Python collects garbage by itself: leave the call out, or make it once an epoch."
@@ -77,6 +91,15 @@ _OF_STEPS = {
     ),
 }
 """The same of a line that each step runs."""
+_OF_CALLS = {
+    "NpzFile.__getitem__": (
+        "An .npz file is read and unpacked again each time that one of its arrays is asked for: "
+        "take the array out of it once, before the loop."
+    ),
+}
+"""What to do about a line, by the function that it calls."""
+_OVER_A_CALL = re.compile(r"\bfor \b.*? in (?:\w+\.)+(?!items|values|keys|tolist|numpy|split)\w+\(")
+"""A comprehension over what a function returns, which may take long itself."""
 _LIBRARY = re.compile(r"\b(?:np|numpy|tf|keras|scipy|signal|ndimage|cv2|sklearn|librosa|Image)\.\w")
 _COUNTS = re.compile(r"\b(?:range|enumerate|zip)\(")
 """What the head of a loop over elements says."""
@@ -102,6 +125,8 @@ def advice_on_line(facts: Facts, line: Row | StackFrame, *, each_step: bool = Tr
 def advice_by_text(line: Row | StackFrame, *, each_step: bool = True) -> str | None:
     """What to do about a line that says something which is known to be slow."""
     text = (line.text or "").strip()
+    if isinstance(line, Row) and line.call in _OF_CALLS:
+        return _OF_CALLS[line.call]
     known = _OF_STEPS | _OF_DATA if each_step else _OF_DATA
     return next((advice for like, advice in known.items() if re.fullmatch(like, text)), None)
 
@@ -145,7 +170,7 @@ def of_search(line: SourceLine) -> str:
 
 def _of_loops(loops: Sequence[SourceLine], line: Row | StackFrame) -> str | None:
     """Not of a loop of a few turns that calls a library, which may take long each time."""
-    if not loops:
+    if not loops or (loops[-1].line == line.line and _OVER_A_CALL.search(line.text or "")):
         return None
     calls = _LIBRARY.search(line.text or "") is not None
     if calls and len(loops) == 1 and not _COUNTS.search(loops[0].text):

@@ -44,7 +44,8 @@ SHARE = 0.1
 """Of the steps: copies outside of the step's function that take less have no finding."""
 _ADVICE = (
     "Make the tensor once, before the loop (tf.constant, or a tf.Variable(trainable=False) in "
-    "strategy.scope()), or let a tf.data.Dataset make the batches, and pass only these to the step."
+    "strategy.scope()), or let a tf.data.Dataset make the batches, and pass only these to the "
+    "step. If few of its rows are used, take these with NumPy first."
 )
 NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 

@@ -3,7 +3,7 @@
 ## What it does
 
 Compares the transfer of a typical step with its length: at least 25 % of the step moves tensors
-while no replica computes.
+while no replica computes; 10 % if that is an all-gather, which a program asks for itself.
 
 ## Why is this slow
 
@@ -36,7 +36,12 @@ from strategy_profiles.run.event_parts import ALL_REDUCE, APPLIES_GRADIENTS
 
 KEY = "communication-exposed"
 ROWS = ("loop/steps/wait", "loop/steps/transfer")
-EXPOSED_SHARE = 0.25
+EXPOSED_SHARE, GATHERED_SHARE = 0.25, 0.1
+_GATHERS = ("strategy.gather(", "all_gather(")
+_OF_GATHER = (
+    "Gather less: let each replica compute what is wanted of its part, such as a mean, and reduce "
+    "that, or gather the short result. If it is for a log alone, do it every few steps."
+)
 _AGAIN = 1.8
 """Bytes that a step reduces, over those of all variables of a replica, from which on it reduces the
 same gradients more than once."""
@@ -44,7 +49,8 @@ same gradients more than once."""
 
 def find(facts: Facts) -> Iterator[Finding]:
     wall, transfer = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("transfer")
-    if not wall or transfer is None or transfer / wall < EXPOSED_SHARE:
+    least = GATHERED_SHARE if _gathers(facts) else EXPOSED_SHARE
+    if not wall or transfer is None or transfer / wall < least:
         return
     moved, advice = _moved(facts)
     yield finding(
@@ -53,15 +59,23 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{of_a_step(facts, transfer, wall)} {moved} while nothing is computed.{_calls(facts)}",
         advice,
         per_step(facts, transfer, wall),
+        place=next((line.place for line in facts.lines_with(*_GATHERS) if _gathers(facts)), None),
         transfer_ms=transfer,
         bytes_per_step=facts.communication.collective_bytes,
     )
 
 
+def _gathers(facts: Facts) -> bool:
+    """Whether the program gathers tensors, and that takes most of the transfers."""
+    uses, transfer_ms = facts.communication.collectives, facts.breakdown.mean_ms("transfer") or 0.0
+    gathered_ms = sum(use.transfer_ms or 0.0 for use in uses if use.op == "all-gather")
+    return gathered_ms > transfer_ms / 2 and bool(facts.lines_with(*_GATHERS))
+
+
 def _calls(facts: Facts) -> str:
     """` Its 12 all-reduce calls move 96.3 MB.`: of the kind of collective that moves most."""
     main = facts.communication.main
-    if main is None or main.bytes is None or main.per_step < 1:
+    if main is None or main.bytes is None or main.per_step < 1 or _gathers(facts):
         return ""
     calls = "call moves" if round(main.per_step) == 1 else "calls move"
     own = facts.said_at(ALL_REDUCE)
@@ -88,6 +102,8 @@ def _moved(facts: Facts) -> tuple[str, str]:
             remedy = f"add up the gradients of several batches before they are reduced, {remedy}"
     else:
         remedy = "or spread the variables over more parameter servers."
+    if _gathers(facts):
+        return f"gathers tensors of all replicas{facts.said_at(*_GATHERS)}", _OF_GATHER
     largest = "" if facts.is_imported else facts.placed.said_of_largest
     advice = _reduced_again(facts) or (
         f"Raise the batch per replica (the bytes stay the same), {remedy}{largest}"

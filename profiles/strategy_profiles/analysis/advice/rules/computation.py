@@ -75,7 +75,11 @@ REMEDIES = {
     r"(Max|Avg)Pool\w*|Dilation2D\w*|LRN\w*": (
         "It looks at every number of every window: smaller windows, or a larger stride, take less."
     ),
-    r"String\w*|Regex\w*|Unicode\w*|AsString|Substr\w*|LookupTable\w*|Decode\w*|Encode\w*": (
+    r"(Decode|Encode)(Png|Jpeg|Bmp|Gif|WebP|Image|Wav|AndCropJpeg)": (
+        "It works on one picture or sound after the other: decode in the dataset's map(), beside "
+        "the step, and before cache(); encode fewer, or every few steps, as for a log."
+    ),
+    r"String\w*|Regex\w*|Unicode\w*|AsString|Substr\w*|LookupTable\w*|DecodeCSV|DecodeRaw": (
         "It works on one text after the other: do it beside the step, in the dataset's map(), and "
         "before cache() if it makes the same in each epoch."
     ),

@@ -73,11 +73,13 @@ def in_type(
     of_compute = min(computed.ms / compute_ms, 1.0) if compute_ms else None
     part = f", {units.share(of_compute)} of the computation" if of_compute else ""
     op = f"{computed.op} ({shortened(computed.name, MOST_OF_A_NAME)})"
+    line = facts.line_of.get(computed.name)
+    at = f" at {line.rpartition('/')[2]}" if line else ""
     yield finding(
         facts,
         key,
         f"{of_a_step(facts, computed.ms, wall)} is spent in ops that compute in {title}{part}; "
-        f"the longest of them, {op}, takes {units.milliseconds(computed.op_ms)}.",
+        f"the longest of them, {op}{at}, takes {units.milliseconds(computed.op_ms)}.",
         advice,
         per_step(facts, computed.ms, wall),
         op=computed.op,

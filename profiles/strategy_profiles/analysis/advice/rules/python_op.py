@@ -18,9 +18,10 @@ can keep what is the same in each epoch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from strategy_profiles.analysis.advice.line_advice import advice_on_python, most_of_python
+from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -48,7 +49,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     ]
     if not wall or not every:
         return
-    held_ms = min(wall, sum(cause.held_ms for cause in every))
+    held_ms = min(wall, sum(cause.held_ms for cause in every)) - _of_late_replica_ms(facts, every)
     if held_ms / wall < HELD_SHARE:
         return
     longest = max(every, key=lambda cause: (cause.each_ms or 0.0) * cause.count)
@@ -70,6 +71,18 @@ def find(facts: Facts) -> Iterator[Finding]:
         line=line,
         held_ms=held_ms,
     )
+
+
+def _of_late_replica_ms(facts: Facts, every: Sequence[Cause]) -> float:
+    """By how much the Python of a late replica is longer: it is late by that, which is said of the
+    replica."""
+    if not facts.stragglers.late:
+        return 0.0
+    by_replica: dict[int | None, float] = dict.fromkeys(range(facts.segment.num_replicas), 0.0)
+    for cause in every:
+        by_replica[cause.replica] = by_replica.get(cause.replica, 0.0) + cause.held_ms
+    longer_ms = max(by_replica.values()) - min(by_replica.values())
+    return min(longer_ms, facts.stragglers.late[0].late_ms)
 
 
 def removal(facts: Facts, result: Finding) -> Removal:

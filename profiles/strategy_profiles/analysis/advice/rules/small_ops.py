@@ -54,6 +54,13 @@ _OF_MAP_FN = (
     "compute with the whole tensor at once (ops that broadcast, tf.gather, tf.sequence_mask, "
     "tf.where). XLA and tf.vectorized_map() do the same where they can convert the function."
 )
+_SCAN = "scan("
+_OF_SCAN = (
+    "tf.scan() runs its function for one step after the other, in a loop of the graph. Where a "
+    "step only scales the one before and adds to it, as in a discounted sum, tf.math.cumsum() or "
+    "a product with a triangular matrix computes all of them at once. Otherwise give each step "
+    "more work, or compile the function that it is in with tf.function(jit_compile=True)."
+)
 LEAST_SHARE = 0.2
 LEAST_SAID = 0.01
 MOST_OF_A_NAME = 56
@@ -86,8 +93,9 @@ def find(facts: Facts) -> Iterator[Finding]:
         sentence += f" The loop's longer ops run for {of_a_step(facts, ran_ms, wall)}."
     advice = f"{_ADVICE}{'' if facts.lines_with(*UNROLLS) else _UNROLL}."
     at = (line_of_loop(facts.line_of, loop) or "").rpartition("/")[2]
-    if at in {line.place for line in facts.lines_with(_MAP_FN)}:
-        advice = _OF_MAP_FN
+    for text, of_text in ((_MAP_FN, _OF_MAP_FN), (_SCAN, _OF_SCAN)):
+        if at in {line.place for line in facts.lines_with(text)}:
+            advice = of_text
     if tracing.unrolled(facts):
         advice = f"{tracing.NOT_UNROLLED}: its graph has one iteration. {advice}"
     yield finding(

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
+from strategy_profiles.analysis.program_loops import loops_of_gradients
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import UNROLLS
 
@@ -104,6 +105,14 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
     if found := unrolled(facts):
         line, num_times = found
         of_ops, loop = Path(line).name, facts.read_unrolled_loop(line)
+        if loop is None and (calls := _of_gradients(facts, line)):
+            return _Reason(
+                f": the graph has the gradients of {of_ops} {num_times:,} times, because a Python "
+                f"loop calls the tape's gradient() at {calls}, and each call adds its own ops.",
+                "Compute the gradients of all outputs in one call: tape.batch_jacobian(), or "
+                "tape.jacobian(). Record more steps to see what limits a usual one.",
+                {"comes_back": False, "can_be_mended": True, "place": calls.partition(" ")[0]},
+            )
         which = f"the Python loop at {loop}" if loop else "a Python loop"
         return _Reason(
             f": the graph has the ops of {of_ops} {num_times:,} times, because TensorFlow unrolls "
@@ -125,6 +134,14 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
         "Record more steps: a long first step is normal, and its share falls.",
         {"comes_back": False, "can_be_mended": False},
     )
+
+
+def _of_gradients(facts: Facts, line: str) -> str:
+    """`train.py:32 and train.py:35`, the loops that ask a tape for gradients in the file of a line;
+    empty if there are none."""
+    file = line.rpartition(":")[0]
+    loops = loops_of_gradients(facts.sources.get(file, ""))
+    return units.listed([f"{Path(file).name}:{number}" for number in loops])
 
 
 def unrolled(facts: Facts) -> tuple[str, int] | None:

@@ -62,6 +62,7 @@ much back did one every 42 ms on two cores, so 1 MB is about 1.4 ms of a step.""
 
 FEWEST_OF_A_JOIN = 10
 """Steps of each worker between two joins; with fewer, the last of them costs a large part."""
+PARTITIONERS = ("SizePartitioner(", "FixedShardsPartitioner(")
 SHORT_MS = 20.0
 """Time of a worker for a step, below which messages take much of it: a step that multiplied 32 rows
 by two small matrices took 5.6 ms on two cores."""
@@ -105,13 +106,24 @@ def _advice(facts: Facts, line: Row) -> str:
         return f"Workers that are done wait until the program looks again. {joins or CALL_JOIN}"
     if _worker_ms(facts) < SHORT_MS:
         return (
-            "Do more in each scheduled step, as its messages take a large part of so short a time: "
-            f"{OF_SMALL}. {joins}"
+            f"{_of_shards(facts)}Do more in each scheduled step, as its messages take a large "
+            f"part of so short a time: {OF_SMALL}. {joins}"
         ).strip()
     return (
         f"{joins} The workers' processes record nothing, so try one at a time: {OF_INPUT}; "
         f"{OF_SMALL}."
     ).strip()
+
+
+def _of_shards(facts: Facts) -> str:
+    """What to do about variables that are cut into pieces; empty if the program cuts none."""
+    if not (at := facts.said_at(*PARTITIONERS)):
+        return ""
+    return (
+        f"The variables are cut into shards{at}, and a step exchanges messages with each shard "
+        "that it uses: make fewer and larger ones (min_shard_bytes of 256 kB or more, or no more "
+        "shards than servers). "
+    )
 
 
 def _steps_of_a_join(facts: Facts) -> int:

@@ -20,7 +20,7 @@ _OF_DATA = {
         "The line reads: read once and keep what was read, read larger pieces, or let a dataset "
         "read several files at once (map() with num_parallel_calls, interleave())."
     ),
-    r".{0,120}\.execute\(.{0,200}": (
+    r"(?i:.{0,120}\.execute\(.{0,120}\bselect\b.{0,160})": (
         "The line asks a database: ask for all rows of a batch in one query, or read the table "
         "into memory once."
     ),

@@ -406,6 +406,15 @@ def test_a_product_with_what_is_mostly_zeros_has_its_own_remedy(
     assert remedy in found.advice.partition("A product of matrices")[0]
 
 
+def test_the_largest_of_what_tf_sort_orders_are_to_be_taken_by_top_k(
+    facts_with_illness: Any,
+) -> None:
+    for scope, is_sorted in (("sort", True), ("layer", False)):
+        ops = (OpTime(scope, "TopKV2", 0.9),)
+        found = advice_by_key(replace(facts_with_illness("healthy"), ops=ops))["computation"]
+        assert ("tf.math.top_k()" in found.advice) is is_sorted
+
+
 def test_an_op_that_computes_the_same_in_each_step_is_to_be_computed_once(
     facts_with_illness: Any,
 ) -> None:

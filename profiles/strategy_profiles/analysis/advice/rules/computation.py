@@ -135,6 +135,11 @@ OF_ONE_HOT = (
     "A product with one_hot only picks rows of a table, and takes time for all of them: tf.gather, "
     "or an Embedding layer, takes these rows alone."
 )
+OF_SORT = (
+    "tf.sort() and tf.argsort() order all values, and the gradient of the first writes as many: "
+    "where a few of the largest are wanted, tf.math.top_k() takes these alone, with sorted=False "
+    "if their order does not matter."
+)
 OF_ZEROS = (
     "If `{op}` makes an operand of this product from the indices of a few entries, the product "
     "takes time for all zeros: tf.sparse.sparse_dense_matmul, or the sum of the rows of an "
@@ -146,6 +151,8 @@ OF_THE_SAME = (
     "keep the result in a tensor or a tf.Variable; again when the program itself changes what it "
     "is made of."
 )
+_SORTS = ("sort", "argsort")
+"""Scopes of the ops of tf.sort and tf.argsort."""
 _MOSTLY_ZEROS = ("ScatterNd", "SparseToDense", "DenseBincount")
 _ONE_HOT = 0.02
 """Of the time of all ops: what one_hot takes at least, for the product to be with it."""
@@ -189,6 +196,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     remedies.append(f"Otherwise {OF_ANY_OP}" if remedies else OF_ANY_OP.capitalize())
     if op.endswith("MatMul"):
         remedies[:0] = _of_operands(facts.ops)
+    if groups[0][0].layer in _SORTS:
+        remedies[:0] = [OF_SORT]
     if shares[0] * of_loop < STANDS_OUT:
         remedies = [NONE_STANDS_OUT]
     same = _same(facts)

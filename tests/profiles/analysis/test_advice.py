@@ -589,6 +589,7 @@ def test_a_layer_that_draws_random_numbers_writes_its_seed_and_is_no_update(
         (None, "c = self.base.execute('select v from t where id = ?', (i,))", "in one query"),
         (None, "self.base.execute('begin exclusive')", "The line calls self.base.execute"),
         (None, "time.sleep(0.1)", "several such waits"),
+        ("BaseResourceVariable.assign", "bank.assign(memory.rows)", "only the rows that have"),
         ("DatasetV2.from_tensor_slices", "d = Dataset.from_tensor_slices(x)", "before the loop"),
         (None, "rows = rng.choice(every, 32, replace=False)", "integers()"),
         (None, "number = words.index(word)", "a dict"),

@@ -98,6 +98,12 @@ _OF_CALLS = {
     ),
 }
 """What to do about a line, by the function that it calls."""
+_ASSIGNS = re.compile(r"Variable\.assign$")
+_OF_ASSIGN = (
+    "assign() copies a whole array into the variable each time: change the variable itself, in a "
+    "tf.function, or write only the rows that have changed (scatter_update() of "
+    "tf.IndexedSlices)."
+)
 _OVER_A_CALL = re.compile(r"\bfor \b.*? in (?:\w+\.)+(?!items|values|keys|tolist|numpy|split)\w+\(")
 """A comprehension over what a function returns, which may take long itself."""
 _LIBRARY = re.compile(r"\b(?:np|numpy|tf|keras|scipy|signal|ndimage|cv2|sklearn|librosa|Image)\.\w")
@@ -138,6 +144,8 @@ def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:
     work = facts.read_line_work(line.file, line.line)
     if work.waits:
         return WAITS
+    if isinstance(line, Row) and not work.loops and _ASSIGNS.search(line.call or ""):
+        return _OF_ASSIGN
     at = _at(work.loops[-1], line.line) if work.loops else ""
     if work.reads_dataset:
         again = f" again in each turn of the loop{at}" if at else ""

@@ -55,13 +55,11 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
             )
             return
         why = why_no_other(runs, a)
+        segment = ", or another segment of this one" if len(a.opened.profile.segments) > 1 else ""
         empty(
             "There is no other run to compare with." if why else "A and B are the same.",
-            "Choose another run for B, or another segment of this one."
-            if len(a.opened.profile.segments) > 1
-            else "Choose another run for B.",
+            f"{why} Choose another run for B{segment}.".strip(),
         )
-        st.caption(as_markdown(why, 400))
         return
     compared = _compare(a, b, runs)
     if compared:

@@ -1,8 +1,7 @@
 """The two sides of a comparison: one run or more each, and a segment, from `?a=..&b=..`.
 
-By default, A is the run that was looked at last, otherwise the newest that can be compared; B is
-the newest other run that can be compared with A. If that is a run of somebody's own program which
-was recorded before, it is B, and the run before is A.
+By default, they are the run that was looked at last and the newest other one that can be compared
+with it, else the two newest that can be compared: B is the newer one.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import streamlit as st
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.more_runs import offer_repetitions, pick_more
 from strategy_app.widgets.picker import LAST_RUN, pick_run, say_unknown
-from strategy_app.widgets.recorded_again import earlier_run
 from strategy_app.widgets.runs_folder import RunEntry
 from strategy_app.widgets.segments import choose_segment
 from strategy_app.widgets.text import as_markdown, plain
@@ -56,16 +54,7 @@ class Side:
 
 def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
     """Two pickers."""
-    names = [entry.name for entry in runs]
-    wanted = st.query_params.get("a", st.session_state.get(LAST_RUN))
-    # Which runs can be compared has to be read: only if the address does not say it.
-    first = names.index(wanted) if wanted in names else _usual(runs, runs) or 0
-    usual = None if "b" in st.query_params else _usual(runs, _like(runs, runs[first]))
-    other = first if usual is None else usual
-    if not {"a", "b"} & st.query_params.keys():
-        before = earlier_run(runs[first].path)
-        if before is not None and before.name in names:
-            first, other = names.index(before.name), first
+    first, other = _usual_sides(runs)
     left, middle, right = st.container(key="sides").columns([8, 1.4, 8])
     with left:
         one = _pick_run(runs, "A", first)
@@ -90,6 +79,28 @@ def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
             b = Side("B", two, segment_b, pick_more(runs, "B", two))
     offer_repetitions(runs, one.profile.path.name)
     return a, b
+
+
+def _usual_sides(runs: list[RunEntry]) -> tuple[int, int]:
+    """Return the places of A and B, which are one if there is none to compare A with."""
+    by_name = {entry.name: place for place, entry in enumerate(runs)}
+    given = {key: by_name[name] for key in "ab" if (name := st.query_params.get(key)) in by_name}
+    # Which runs can be compared has to be read: only if the address does not say it.
+    if given or {"a", "b"} <= st.query_params.keys():
+        one = next(iter(given.values()), 0)
+        is_whole = {"a", "b"} <= st.query_params.keys()
+        usual = None if is_whole else _usual(runs, _like(runs, runs[one]))
+        other = one if usual is None else usual
+        return given.get("a", other), given.get("b", other)
+    last = by_name.get(st.session_state.get(LAST_RUN, ""))
+    candidates = [*([] if last is None else [last]), *range(len(runs))][:_MOST_READ]
+    able = [place for place in candidates if _why_not(runs[place]) is None]
+    for place in able:
+        partner = _usual(runs, _like(runs, runs[place]))
+        if partner is not None:
+            return max(place, partner), min(place, partner)
+    alone = next(iter(able), 0) if last is None else last
+    return alone, alone
 
 
 def why_no_other(runs: list[RunEntry], a: Side) -> str:

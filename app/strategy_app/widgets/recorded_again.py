@@ -48,11 +48,6 @@ def show_how_to_record_again(opened: OpenRun) -> None:
     st.code(program.command, language=None, wrap_lines=True)
 
 
-def earlier_run(run: Path) -> Path | None:
-    """The last run of the same program before this one that can be compared."""
-    return _comparable(earlier_runs(run))
-
-
 def _earlier(profile: Profile, _folder_changed_ns: int) -> list[Path]:
     return earlier_runs(profile.path)
 

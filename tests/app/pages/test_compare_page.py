@@ -220,8 +220,23 @@ def test_the_default_b_is_the_newest_run_that_can_be_compared(tmp_path: Path) ->
     at = open_page("compare", tmp_path, a="f-first")
     assert at.query_params["b"] in ("e-stopped", ["e-stopped"])
     at = open_page("compare", tmp_path)
-    assert at.query_params["a"] in ("e-stopped", ["e-stopped"])
-    assert at.query_params["b"] in ("f-first", ["f-first"])
+    assert at.query_params["a"] in ("f-first", ["f-first"])
+    assert at.query_params["b"] in ("e-stopped", ["e-stopped"])
+
+
+@pytest.mark.parametrize("looked_at", [None, "a-lonely", "c-old"])
+def test_the_sides_are_the_two_newest_runs_that_can_be_compared(
+    looked_at: str | None, tmp_path: Path
+) -> None:
+    for name in ("a-lonely", "b-new", "c-old"):
+        prefix = "not-" if name == "a-lonely" else ""
+        write_run(tmp_path / name, steps=60, windows=0, prefix=prefix)
+    at = open_page("compare", tmp_path)
+    if looked_at:
+        at.session_state["last_run"] = looked_at
+        at.query_params.clear()
+        rerun(at)
+    assert [at.selectbox(key=f"pick_{side}").value for side in "ab"] == ["c-old", "b-new"]
 
 
 def test_without_a_run_to_compare_with_the_page_says_why(tmp_path: Path) -> None:
@@ -232,6 +247,7 @@ def test_without_a_run_to_compare_with_the_page_says_why(tmp_path: Path) -> None
     assert "There is no other run to compare with." in text
     assert "failed: it failed" in text
     assert "short: it has 8 steady steps, and 16 are the least" in text
+    assert "Choose another run for B." in text
 
 
 def test_the_histograms_mark_the_compared_step_times(runs: Path) -> None:

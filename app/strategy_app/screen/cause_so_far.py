@@ -19,7 +19,6 @@ from strategy_profiles.analysis.failures import Explained, explained_without_ste
 from strategy_profiles.analysis.findings import findings
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.headline_segment import headline_segment
-from strategy_profiles.analysis.stuck import stuck_workers
 from strategy_profiles.answers.answer import Bold, Code, Shares
 from strategy_profiles.errors import LabError
 from strategy_profiles.questions.loop import loop
@@ -137,13 +136,10 @@ def newest_segment(profile: Profile) -> SegmentOpened | None:
 def _known(
     opened: OpenRun, segment: int
 ) -> tuple[tuple[str, ...], Finding | None, Shares | None, Code | None]:
-    """The headline of a segment, its first cause, what fills its loop, and its line with its time.
-
-    Without a cause if no step comes any more: the headline says where the program is then.
-    """
+    """A segment's headline, its first cause, what fills its loop, and its line with its time."""
     parts, facts = answer_of(opened, loop, segment).parts, opened.ask(facts_of, segment)
     said = headline(opened.profile, facts)
-    ordered = () if stuck_workers(opened.profile) else findings(facts)
+    ordered = findings(facts)
     shares = next((part for part in parts if isinstance(part, Shares)), None)
     code = next((part for part in parts if isinstance(part, Code)), None)
     line = code and code.line_of("".join(said))

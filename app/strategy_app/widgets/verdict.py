@@ -13,7 +13,7 @@ from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import note_first_sentence
 from strategy_app.widgets.segments import facts_of
 from strategy_app.widgets.text import as_html, bound, sentence_as_markdown
-from strategy_profiles.analysis.findings import Facts, Finding, findings
+from strategy_profiles.analysis.findings import NO_FURTHER_STEP, Facts, Finding, findings
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.answers.answer import Bold
 from strategy_profiles.predictors import findings_with_gains
@@ -115,6 +115,7 @@ def _show_one(
 ) -> DeltaGenerator:
     is_first = finding.sentence in headline
     unknown = "Failure" if is_first and has_failed else "Cost unknown"
+    unknown = "No step" if finding.key == NO_FURTHER_STEP else unknown
     with st.container(border=True, key=f"finding_{index}"):
         left, right = st.columns([1, 4])
         with left:

@@ -52,6 +52,7 @@ from strategy_profiles.analysis.same_each_step import SameEachStep, same_each_st
 from strategy_profiles.analysis.side_by_side import side_by_side
 from strategy_profiles.analysis.steps import UNLIKE_THE_OTHERS, StepTimes, step_times
 from strategy_profiles.analysis.stragglers import Stragglers, stragglers
+from strategy_profiles.analysis.stuck import Stuck, stuck_workers
 from strategy_profiles.decoders import converted
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import WholeRead
@@ -220,6 +221,8 @@ class Facts(Struct, frozen=True):
     exit code of its own after some steps: these are what there is to explain."""
     failed: Failed | None = None
     """The event that has this reason; None if no worker wrote one."""
+    stuck: tuple[Stuck, ...] = ()
+    """The workers that did no further step, of the run's last segment."""
     lacks_ranks: bool = False
     """Whether an imported program has ranks that its profile has not: waiting for them looks like
     transfer."""
@@ -395,6 +398,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         num_trained=1 if segment.is_of_lab else num_alike(profile, segment),
         failure=(failure := _failure(profile, segment)),
         failed=None if failure is None else failed_in(profile),
+        stuck=stuck_workers(profile) if segment == profile.segments[-1] else (),
         lacks_ranks=(profile.num_ranks or 0) > len(segment.replica_devices),
         framework=profile.framework,
     )

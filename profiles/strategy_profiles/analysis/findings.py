@@ -40,8 +40,10 @@ __all__ = ["Facts", "Finding", "findings", "gather_facts", "main_finding"]
 UNSTEADY = "unsteady"
 ASIDE = ("costly-capture", UNSTEADY)
 """Findings that do not say why a usual step takes as long as it does: they come last."""
+NO_FURTHER_STEP = "no-further-step"
 WRONG = (
     "failure",
+    NO_FURTHER_STEP,
     "shared-collective-key",
     "xla-across-devices",
     "variables-in-first-step",

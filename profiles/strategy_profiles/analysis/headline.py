@@ -6,11 +6,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from strategy_profiles.analysis.captured_steps import unlike_others_ms
-from strategy_profiles.analysis.findings import WRONG, Facts, main_finding
+from strategy_profiles.analysis.findings import NO_FURTHER_STEP, WRONG, Facts, main_finding
 from strategy_profiles.analysis.headline_segment import prefix_of
 from strategy_profiles.analysis.loop_pace import LoopPace
 from strategy_profiles.analysis.steps import StepTimes
-from strategy_profiles.analysis.stuck import stuck_sentence, stuck_workers
 from strategy_profiles.answers.answer import Bold
 from strategy_profiles.errors import shortened
 from strategy_profiles.reporting import units
@@ -41,10 +40,11 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
             size = f"{len(segment.replica_devices)} of {profile.num_ranks:,} ranks"
         steps = "" if facts.steps.median_ms is not None else " and no known step"
         first = ("the " if which else "The ", f"imported profile has {size}{steps}")
-    main = main_finding(facts) if facts.failure is not None else None
-    if main is not None and main.key in WRONG:
+    main = main_finding(facts)
+    is_ended = WRONG if facts.failure is not None else (NO_FURTHER_STEP,)
+    if main is not None and main.key in is_ended:
         return *which, *first, ". ", Bold(main.sentence)
-    then = stuck_sentence(stuck_workers(profile)) or _limit(facts)
+    then = _limit(facts)
     is_in_sync = facts.breakdown.is_in_sync
     return *which, *first, ": ", *_pace(facts.pace, facts.steps, is_in_sync=is_in_sync, then=then)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.analysis.stuck import stuck_workers
 from strategy_profiles.tables.columns import ints
 
 if TYPE_CHECKING:
@@ -30,14 +31,14 @@ def headline_segment(profile: Profile) -> SegmentOpened | None:
     """The segment that loses most time; of a recorded program, the one that takes most time; else
     the last one that recorded a step, or the last one.
 
-    None if there is none. A run that goes on, or failed, has its last one.
+    None if there is none. A run that goes on, failed, or stood still at its end, has its last one.
     """
     segments = profile.segments
     if len(segments) < 2:
         return segments[0] if segments else None
     with_steps = _with_steps(profile)
     last = (with_steps or segments)[-1]
-    if profile.status.state not in _WHOLE:
+    if profile.status.state not in _WHOLE or stuck_workers(profile):
         return last
     if not last.is_of_lab:  # its segments are parts of the program, and no tries
         return max(with_steps, key=lambda each: _took_ms(profile, each), default=last)

@@ -1,30 +1,28 @@
-"""Does no step follow any more, and at which line is each worker?
+"""Did steps cease before the loop was over, and at which line was each worker then?
 
-A worker of a run that is not finished is stuck if its last step ended many times the usual step ago
-and it is still within its loop. A thread of its own goes on sampling its stack, so the line is
-known.
+A worker of a run that is not finished is stuck if it stays within its loop after its last step for
+many times as long as ever before. A thread of its own goes on sampling its stack, so the line is
+known. It was stuck if the run was then ended: what it does while it ends is outside of the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
-from strategy_profiles.analysis.account.regions import samples_of_loop
+from strategy_profiles.analysis.account.regions import last_without_step
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import StackPlace
+from strategy_profiles.run.event_parts import StackFrame, StackPlace
 from strategy_profiles.run.layout import WorkerFolder, worker_folders
-from strategy_profiles.run.stacks import read_stacks
+from strategy_profiles.run.stacks import Stacks, read_stacks
 
 if TYPE_CHECKING:
     from strategy_profiles.run.event_files import EventSource
     from strategy_profiles.tables.store import Profile
 
-SHORTEST_MS = 5000.0
-USUAL_TIMES = 20.0
 _IN_TENSORFLOW = (
     *("function", "op", "call", "input", "host-read", "tracing", "epoch-start", "workers"),
 )
@@ -37,6 +35,8 @@ class Stuck(Struct, frozen=True):
     for_ms: float
     usual_ms: float
     place: StackPlace
+    in_data: StackFrame | None = None
+    """Where the Python is that its dataset runs, if it runs any."""
 
     @property
     def is_waiting(self) -> bool:
@@ -46,6 +46,10 @@ class Stuck(Struct, frozen=True):
 
 def stuck_workers(profile: Profile) -> tuple[Stuck, ...]:
     """The stuck workers, those first that do not wait in a call of TensorFlow."""
+    return profile.once(("stuck", -1), lambda: _stuck_workers(profile))
+
+
+def _stuck_workers(profile: Profile) -> tuple[Stuck, ...]:
     if profile.status.state == "finished" or not profile.path.is_dir():
         return ()
     folders: dict[tuple[int | None, int | None], WorkerFolder] = {
@@ -55,12 +59,12 @@ def stuck_workers(profile: Profile) -> tuple[Stuck, ...]:
         stuck
         for source in profile.sources
         if (folder := folders.get((source.worker, source.generation))) is not None
-        for stuck in _of_worker(source, folder)
+        for stuck in _of_worker(source, folder, is_over=profile.status.is_over)
     ]
     return tuple(sorted(workers, key=lambda item: (item.is_waiting, item.worker)))
 
 
-def _of_worker(source: EventSource, folder: WorkerFolder) -> Iterator[Stuck]:
+def _of_worker(source: EventSource, folder: WorkerFolder, *, is_over: bool) -> Iterator[Stuck]:
     steps, stacks = source.steps, read_stacks(folder)
     if not len(steps) or not stacks.count:
         return
@@ -68,19 +72,24 @@ def _of_worker(source: EventSource, folder: WorkerFolder) -> Iterator[Stuck]:
     wall_ms = np.asarray(steps.wall_ms, np.float64)
     order = np.argsort(start_ns, kind="stable")
     start_ns, wall_ms = start_ns[order], wall_ms[order]
-    end_ns = start_ns + (wall_ms * 1e6).astype(np.int64)
-    usual_ms = float(np.median(wall_ms))
-    for_ms = (int(stacks.at_ns[-1]) - int(end_ns.max())) / 1e6
-    if for_ms < max(SHORTEST_MS, USUAL_TIMES * usual_ms):
-        return
-    if samples_of_loop(stacks, start_ns, end_ns)[-1]:
-        yield Stuck(folder.worker, for_ms, usual_ms, stacks.places[int(stacks.place[-1])])
+    last = last_without_step(stacks, start_ns, wall_ms, is_over=is_over)
+    if last is not None:
+        over_ns = int((start_ns + wall_ms * 1e6).max())
+        for_ms, usual_ms = (int(stacks.at_ns[last]) - over_ns) / 1e6, float(np.median(wall_ms))
+        place = stacks.places[int(stacks.place[last])]
+        yield Stuck(folder.worker, for_ms, usual_ms, place, _in_data(stacks, over_ns))
 
 
-def stuck_sentence(stuck: tuple[Stuck, ...]) -> str:
-    """Which worker is at which line; empty without a stuck worker."""
-    if not stuck:
-        return ""
+def _in_data(stacks: Stacks, since_ns: int) -> StackFrame | None:
+    """The line of the program that its ops were at in most samples since a time."""
+    recent = [each for each in stacks.threads[-2:] if each.end_ns > since_ns]
+    used = [each for threads in recent for each in threads.in_ops]
+    last = max(used, key=lambda each: each.num_samples, default=None)
+    return last.line if last else None
+
+
+def stuck_sentence(stuck: Sequence[Stuck]) -> str:
+    """Which worker is at which line, of one stuck worker or more."""
     longest = max(stuck, key=lambda item: item.for_ms)
     several = len({item.worker for item in stuck}) > 1
     each = ", ".join(_where(item, several=several) for item in stuck)
@@ -90,11 +99,35 @@ def stuck_sentence(stuck: tuple[Stuck, ...]) -> str:
     )
 
 
+def stuck_advice(stuck: Sequence[Stuck]) -> str:
+    """Where to look further."""
+    at_work = [f"worker {item.worker}" for item in stuck if not item.is_waiting]
+    if any(item.in_data for item in stuck):
+        first = "Look at what the Python of the dataset waits for"
+    elif len(stuck) == 1 and stuck[0].is_waiting:
+        first = "Look at what this call waits for: its dataset, a file, another process"
+    elif len(stuck) == 1:
+        first = "Look at what this line waits for: a lock, a queue, a file, another process"
+    elif at_work:
+        who = units.listed(at_work)
+        first = f"Look at the line of {who} first: the others wait until it does its step, too"
+    else:
+        first = (
+            "Look whether all workers call the same collectives in the same order, and whether one "
+            "of their processes has ended"
+        )
+    return f"{first}. While no step comes, `py-spy dump --pid PID` prints where every thread is."
+
+
 def _where(item: Stuck, *, several: bool) -> str:
     who = f"worker {item.worker}" if several else "the program"
     does = "waits" if item.is_waiting else "is"
+    data = f", its dataset is {_at(item.in_data)}" if item.in_data else ""
     if not item.place.frames:
-        return f"{who} {does} in a library"
-    frame = item.place.frames[-1]
+        return f"{who} {does} in a library{data}"
+    return f"{who} {does} {_at(item.place.frames[-1])}{data}"
+
+
+def _at(frame: StackFrame) -> str:
     text = f" (`{frame.text}`)" if frame.text else ""
-    return f"{who} {does} at {frame.file.rpartition('/')[2]}:{frame.line}{text}"
+    return f"at {frame.file.rpartition('/')[2]}:{frame.line}{text}"

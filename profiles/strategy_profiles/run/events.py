@@ -541,6 +541,8 @@ class CommandAnswered(Recorded, frozen=True, tag="answer"):
 
 EXIT_CODE = "The program ended with exit code "
 """Begin of the message of `Failed` if no more than that is known: `sys.exit` has no error."""
+ENDED_BY = "The program was ended by "
+"""Begin of the same before the name of a signal."""
 
 
 class Failed(Recorded, frozen=True, tag="failed"):

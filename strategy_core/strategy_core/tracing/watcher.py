@@ -23,7 +23,7 @@ from typing import NoReturn
 from strategy_core.processes.parent_death import tie_to
 from strategy_core.tracing.own_lines import say
 from strategy_profiles.errors import LabError
-from strategy_profiles.run.events import EXIT_CODE, Event, Failed, Finished
+from strategy_profiles.run.events import ENDED_BY, EXIT_CODE, Event, Failed, Finished
 from strategy_profiles.run.layout import worker_folder, worker_folders
 
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
@@ -104,7 +104,7 @@ def _ending(code: int, num_steps: int) -> Event:
     if code == -signal.SIGINT:
         return Finished("stopped", num_steps)
     known = {each.value: each.name for each in signal.Signals}
-    return Failed(f"The program was ended by {known.get(-code, f'signal {-code}')}.")
+    return Failed(f"{ENDED_BY}{known.get(-code, f'signal {-code}')}.")
 
 
 def _wait_for(child: int, watched: set[signal.Signals]) -> int:

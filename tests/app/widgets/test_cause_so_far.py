@@ -48,14 +48,15 @@ def test_a_run_that_goes_on_is_read_for_a_small_share_of_the_time(
     assert "Where the loop's time goes" in text_of(page)
 
 
-def test_a_run_without_a_further_step_says_where_it_is_and_no_other_remedy(tmp_path: Path) -> None:
+def test_a_run_without_a_further_step_says_where_to_look_further(tmp_path: Path) -> None:
     where = stack_place("python", 31, "lock.acquire()")
     gaps = [(39, 30_000.0, where)]
     run = write_run(tmp_path / "run", steps=40, ending=None, gaps=gaps, straggler=(2, 30.0))
     said = text_of(AppTest.from_string(PAGE.format(run=str(run))).run())
     assert "No step for 30.0" in said
     assert "train.py:31" in said
-    assert "Try:" not in said
+    assert said.count("Try:") == 1
+    assert "Try: Look at what this line waits for" in said
 
 
 def test_another_configuration_is_read_at_once(tmp_path: Path, reads: list[Path]) -> None:

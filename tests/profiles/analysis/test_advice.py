@@ -109,6 +109,10 @@ ILL: dict[str, dict[str, Any]] = {
             *cause("input-python-ahead", "EagerPyFunc", 8.0)["causes"],
         ],
     },
+    "no-further-step": {
+        "ending": "stopped",
+        "gaps": [(299, 30_000.0, stack_place("python", 31, "lock.acquire()"))],
+    },
     "python-op": cause("python-op", "EagerPyFunc", 9.0),
     "retracing": {
         "retraced": [{"step": n, "function": "f", "num_traces": 1} for n in range(9, 29)]

@@ -29,11 +29,15 @@ from strategy_profiles.analysis.account.set_clock import (
 from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.run.event_parts import StackPlace
 from strategy_profiles.run.stacks import Stacks
-from strategy_profiles.tables.columns import Bools, Ints
+from strategy_profiles.tables.columns import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
+SHORTEST_MS = 5000.0
+USUAL_TIMES, LONGEST_TIMES = 20.0, 2.0
+"""Least time without a step until steps are said to have ceased: this, and so many times the usual
+step and the longest time between two steps, such as a validation."""
 LEADS = 0.1
 """Part of the samples in steps that a line must lead to."""
 Line = tuple[str, int]
@@ -88,6 +92,10 @@ def _by_segment(profile: Profile) -> dict[int, Regions]:
         assert each is not None
         until_ns = by_first_clock(later.started_ns, later.first_step, changes) if later else None
         steps = steps_by_first_clock(step_times(profile, each.segment), changes)
+        if later is None and steps.count and profile.status.state != "finished":
+            is_over, wall_ms = profile.status.is_over, np.nan_to_num(steps.wall_ms)
+            if last_without_step(stacks, steps.start_ns, wall_ms, is_over=is_over) is not None:
+                until_ns = int(steps.start_ns[0])  # no later than its last step
         own = regions(steps, stacks, over_ns, until_ns)
         if own is not None:
             by_segment[each.segment], over_ns = own, own.over_ns
@@ -160,9 +168,19 @@ def _inside(at_ns: Ints, start_ns: Ints, end_ns: Ints) -> Bools:
     return is_inside
 
 
-def samples_of_loop(stacks: Stacks, start_ns: Ints, end_ns: Ints) -> Bools:
-    """Which samples are in the loop that does these steps, whose begins are in order."""
-    return _belongs(stacks, _inside(stacks.at_ns, start_ns, end_ns))
+def last_without_step(
+    stacks: Stacks, start_ns: Ints, wall_ms: Floats, *, is_over: bool
+) -> int | None:
+    """The last sample of the loop that does these steps, if it comes far too long after the last
+    step, and the loop was not left before the run was over; None otherwise."""
+    end_ns = start_ns + (wall_ms * 1e6).astype(np.int64)
+    in_loop = np.flatnonzero(_belongs(stacks, _inside(stacks.at_ns, start_ns, end_ns)))
+    if not len(in_loop) or not (is_over or in_loop[-1] == stacks.count - 1):
+        return None
+    longest_ms = float((start_ns[1:] - end_ns[:-1]).max(initial=0) / 1e6)
+    least_ms = max(SHORTEST_MS, USUAL_TIMES * float(np.median(wall_ms)), LONGEST_TIMES * longest_ms)
+    since_ms = (int(stacks.at_ns[in_loop[-1]]) - int(end_ns.max())) / 1e6
+    return int(in_loop[-1]) if since_ms >= least_ms else None
 
 
 def _belongs(stacks: Stacks, is_in_step: Bools) -> Bools:

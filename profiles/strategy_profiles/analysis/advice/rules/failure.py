@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.failures import explain
+from strategy_profiles.run.events import ENDED_BY
 from strategy_profiles.run.tensorflow_names import (
     SHAPES_DIFFER,
     VARIABLES_IN_FIRST_STEP,
@@ -28,11 +29,13 @@ from strategy_profiles.run.tensorflow_names import (
 )
 
 KEY = "failure"
+SENT = ("SIGTERM", "SIGHUP", "SIGKILL", "SIGQUIT")
+"""Signals that end a program from outside: why no step came before is what there is to explain."""
 NO_GAIN = "The run ended; there is no step to predict."
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    if facts.failed is None or _has_own_rule(facts.failed.message):
+    if facts.failed is None or _has_own_rule(facts):
         return
     steps = facts.steps
     next_step = int(steps.step[-1]) + 1 if steps.count else facts.segment.first_step
@@ -43,6 +46,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(facts, KEY, explained.sentence, explained.advice, None, **evidence)
 
 
-def _has_own_rule(message: str) -> bool:
-    patterns = (VARIABLES_IN_FIRST_STEP, XLA_ACROSS_DEVICES)
+def _has_own_rule(facts: Facts) -> bool:
+    assert facts.failed is not None
+    message, patterns = facts.failed.message, (VARIABLES_IN_FIRST_STEP, XLA_ACROSS_DEVICES)
+    if facts.stuck and message.startswith(tuple(f"{ENDED_BY}{name}" for name in SENT)):
+        return True
     return SHAPES_DIFFER in message or any(pattern.search(message) for pattern in patterns)

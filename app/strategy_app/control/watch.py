@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import streamlit as st
@@ -24,6 +24,7 @@ from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.title import set_title
 from strategy_profiles.errors import LabError
 from strategy_profiles.run.checkpoints import last_saved_state
+from strategy_profiles.run.manifest import read_run_file
 from strategy_profiles.spec.run_spec import parse_spec
 
 LOOK_EVERY_S = 0.5
@@ -185,7 +186,7 @@ def _aside(live: LiveRun) -> None:
     if live.status.is_over:
         st.markdown("#### Configuration")
         if not live.applied_spec:
-            st.markdown(":small[Not recorded: another program made this run.]")
+            st.markdown(f":small[{_of_program(live.folder)}]")
     else:
         st.markdown("#### Watching only")
         st.markdown(":small[This lab did not start this run. Stop it in its terminal with Ctrl-C.]")
@@ -196,6 +197,15 @@ def _aside(live: LiveRun) -> None:
     st.markdown("  \n".join(rows))
     if live.applied_spec:
         offer_copy_of_recorded(live.applied_spec)
+
+
+def _of_program(folder: Path) -> str:
+    """What is known of a run that was not started from a spec."""
+    identity = read_run_file(folder)
+    if identity is None or identity.program is None:
+        return "Not recorded: another program made this run."
+    return f"Recorded of **{as_markdown(PurePath(identity.program.script).name, 60)}**, which has \
+its own options."
 
 
 def _drawn(live: LiveRun, active: Controls | None) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from strategy_app.widgets.runs_folder import RunEntry
-from strategy_app.widgets.text import plain, workload_name
+from strategy_app.widgets.text import plain
 
 NO_VALUE = "–"
 
@@ -21,14 +21,10 @@ def _of_spec(name: str) -> Callable[[RunEntry], str]:
     return value
 
 
-def _workload(entry: RunEntry) -> str:
-    return plain(workload_name((entry.spec or {}).get("workload") or NO_VALUE), 60)
-
-
 GROUPS: dict[str, Callable[[RunEntry], str]] = {
     "strategy": _of_spec("strategy"),
     "devices": _of_spec("devices"),
-    "workload": _workload,
+    "workload": lambda entry: plain(entry.workload or NO_VALUE, 60),
     "tags": lambda entry: ", ".join(plain(tag) for tag in entry.tags) or NO_VALUE,
 }
 

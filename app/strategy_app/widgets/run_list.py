@@ -19,7 +19,7 @@ from strategy_app.server.opened import open_run
 from strategy_app.widgets.run_filter import GROUPS
 from strategy_app.widgets.runs_folder import RunEntry
 from strategy_app.widgets.table import height_px
-from strategy_app.widgets.text import as_html, as_markdown, plain, run_name, workload_name
+from strategy_app.widgets.text import as_html, as_markdown, plain, run_name
 from strategy_profiles.analysis.compare.run_spread import keep_step_times
 from strategy_profiles.analysis.run_row import RunRow, run_row
 from strategy_profiles.cache import KeptNewest
@@ -43,27 +43,32 @@ STATUS_MARKS = {
 }
 DAMAGED = "✕ damaged"
 """Label of a run whose `run.json` cannot be read. Its pages show the rest of it."""
-_NAME_PX = 220
+_NAME_PX = 190
 COLUMNS = {
     # Not pinned: Streamlit would write the name in grey.
     "run": st.column_config.TextColumn("Run", width=_NAME_PX),
     "status": st.column_config.TextColumn("Status", width=95),
     "tags": st.column_config.ListColumn("Tags", width=120),
     "strategy": st.column_config.TextColumn("Strategy", width=175),
-    "workload": st.column_config.TextColumn("Workload", width="small"),
+    "workload": st.column_config.TextColumn(
+        "Workload", width=102, help="A workload, or the file of a recorded program."
+    ),
     "workers": st.column_config.NumberColumn("Workers", width=65, help=TERMS["worker"]),
     "replicas": st.column_config.NumberColumn("Replicas", width=65, help=TERMS["replica"]),
     "steps": st.column_config.NumberColumn(
         "Steps", width=65, format="localized", help=TERMS["step"]
     ),
-    "step_ms": st.column_config.NumberColumn(
-        "Step, ms", width=75, format="%.2f", help="Median step of the last segment, in ms."
-    ),
-    "spark": st.column_config.AreaChartColumn(
-        "Over the run", width=92, y_min=0, help="Step time: median of each part of the run, in ms."
+    "loop_ms": st.column_config.NumberColumn(
+        "Loop, ms", width=80, format="%.2f", help=f"Per step. {DEFINITIONS['loop_time'].text}"
     ),
     "throughput": st.column_config.NumberColumn(
-        "Examples/s", width=85, format="localized", help=DEFINITIONS["throughput"].text
+        "Examples/s", width=85, format="localized", help=DEFINITIONS["loop_throughput"].text
+    ),
+    "step_ms": st.column_config.NumberColumn(
+        "Step, ms", width=75, format="%.2f", help=DEFINITIONS["step_time"].text
+    ),
+    "spark": st.column_config.AreaChartColumn(
+        "Over the run", width=75, y_min=0, help="Step time: median of each part of the run, in ms."
     ),
     # The longest, 0.000001234: a smaller one has an exponent.
     "loss": st.column_config.NumberColumn("Last loss", width=93, format="%.4g"),
@@ -77,21 +82,23 @@ COLUMNS = {
     "seed": st.column_config.NumberColumn("Seed", width=65),
 }
 CHARACTER_PX = 7
-BESIDE_TAGS = {"run": 170, "strategy": 155, "spark": 70, "tags": 95, "steps": 60}
+BESIDE_TAGS = {"run": 160, "strategy": 145, "spark": 65, "tags": 95, "steps": 60}
 """Widths of columns in px if the tags are shown."""
 USUAL = (
     "status",
     "tags",
     "strategy",
     "workload",
-    "replicas",
     "steps",
+    "loop_ms",
+    "throughput",
     "step_ms",
     "spark",
     "loss",
     "when",
 )
-"""Columns that are shown until others are chosen, tags only if a run has one.
+"""Columns that are shown until others are chosen, those that a run on the page has a value of. The
+strategy is beside its number of replicas.
 
 They fit 1280 px, beside tags with the widths of `BESIDE_TAGS`. The name is always shown.
 """
@@ -104,8 +111,7 @@ def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEnt
     page = 1
     with head.container(horizontal=True, vertical_alignment="center", key="wide_runs_head"):
         with st.popover("Columns"):
-            has_tags = any(entry.tags for entry in runs)
-            columns = ["run", *(name for name in pick_columns() if name != "tags" or has_tags)]
+            columns = ["run", *pick_columns()]
         how = (
             ". Select a row, then Why above; several are drawn together." if len(runs) > 1 else "."
         )
@@ -114,9 +120,11 @@ def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEnt
         with head:
             page = _pick_page(pages)
     on_page = runs[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
-    now = time.time_ns()
+    rows = {entry.name: _row(entry, time.time_ns()) for entry in on_page}
+    known = {name for row in rows.values() for name, value in row.items() if value is not None}
+    columns = [name for name in columns if name in known]
     if group is None:
-        return _table(on_page, columns, now, f"{page}")
+        return _table(on_page, rows, columns, f"{page}")
     selected = []
     for value, members in groupby(on_page, GROUPS[group]):
         same = list(members)
@@ -124,7 +132,7 @@ def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEnt
         part = f"{len(same)} of " if len(same) < num else ""
         num_text = f"{part}{units.counted(num, 'run')}{_spread(same)}"
         st.markdown(f"**{group.capitalize()}: {as_markdown(value)}** · {num_text}")
-        selected += _table(same, columns, now, f"{page}_{group}_{value}")
+        selected += _table(same, rows, columns, f"{page}_{group}_{value}")
     return selected
 
 
@@ -156,9 +164,12 @@ def pick_columns() -> list[str]:
 
 
 def _table(
-    runs: Sequence[RunEntry], columns: Sequence[str], now_ns: int, name: str
+    runs: Sequence[RunEntry],
+    known: Mapping[str, Mapping[str, Any]],
+    columns: Sequence[str],
+    name: str,
 ) -> list[RunEntry]:
-    rows = [_row(entry, now_ns) for entry in runs]
+    rows = [known[entry.name] for entry in runs]
     with st.container(key=f"narrow_runs_{name}"):
         st.html("".join(_link(entry, row) for entry, row in zip(runs, rows, strict=True)))
     key = f"runs_table_{name}"
@@ -205,11 +216,11 @@ def _configs(columns: Sequence[str]) -> dict[str, Any]:
 
 def _link(entry: RunEntry, row: Mapping[str, Any]) -> str:
     """For a phone: the run's name, which leads to its page Why, and below it what tells it."""
-    step = row.get("step_ms")
+    loop = row.get("loop_ms")
     parts = (
         row["status"],
         row["strategy"],
-        None if step is None else units.milliseconds(step),
+        None if loop is None else f"{units.milliseconds(loop)} a step",
         row["when"],
     )
     line = " · ".join(as_html(part) for part in parts if part)
@@ -219,14 +230,14 @@ def _link(entry: RunEntry, row: Mapping[str, Any]) -> str:
 
 
 def _spread(runs: Sequence[RunEntry]) -> str:
-    """The range of the runs' step times: ` · median step 12.1 to 15 ms`; empty if unknown."""
+    """The range of the loops' times: ` · loop per step 12.1 to 15 ms`; empty if unknown."""
     rows = [row_of(entry) for entry in runs]
-    times = [one.step_ms for one in rows if isinstance(one, RunRow) and one.step_ms is not None]
+    times = [one.loop_ms for one in rows if isinstance(one, RunRow) and one.loop_ms is not None]
     if not times:
         return ""
     low, high = min(times), max(times)
     span = f"{units.number(low)} to " if len(times) > 1 else ""
-    return f" · median step {span}{units.milliseconds(high)}"
+    return f" · loop per step {span}{units.milliseconds(high)}"
 
 
 def row_of(entry: RunEntry) -> RunRow | LabError:
@@ -280,10 +291,11 @@ def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
     return row | {
         "status": DAMAGED if entry.is_damaged else STATUS_MARKS[recorded.status.state],
         "strategy": plain(" → ".join(recorded.strategies) or strategy, 80),
-        "workload": plain(workload_name(recorded.workload or ""), 40) or None,
+        "workload": plain(entry.workload or "", 40) or None,
         "workers": recorded.num_workers,
         "replicas": recorded.num_replicas,
         "steps": recorded.num_steps,
+        "loop_ms": recorded.loop_ms,
         "step_ms": recorded.step_ms,
         "spark": list(recorded.spark_ms) if len(recorded.spark_ms) > 1 else None,
         "throughput": units.rounded(recorded.examples_per_second),

@@ -28,6 +28,13 @@ class RunEntry:
     """Somebody's own, if it is known."""
 
     @property
+    def workload(self) -> str | None:
+        """What it trains: a built-in workload, or the name of a workload's or a program's file."""
+        of_program = self.program.script if self.program else None
+        workload = (self.spec or {}).get("workload") or of_program
+        return workload_name(workload) if workload else None
+
+    @property
     def title(self) -> str:
         """The name with the requested configuration: `tuesday · mirrored, cpu:4, digits-cnn`."""
         if not self.spec:

@@ -68,10 +68,10 @@ def _show_table(rows: Sequence[tuple[str, RunRow]]) -> None:
         rows,
         {
             "Run": text("Run", lambda row: plain(row[0], 80)),
-            "Step, ms": number("Step, ms", lambda row: row[1].step_ms, format="%.2f"),
-            "Step against the first": number(
-                "Step against the first",
-                lambda row: _ratio(row[1].step_ms, first.step_ms),
+            "Loop, ms": number("Loop per step, ms", lambda row: row[1].loop_ms, format="%.2f"),
+            "Loop against the first": number(
+                "Loop against the first",
+                lambda row: _ratio(row[1].loop_ms, first.loop_ms),
                 format="%.2f×",
             ),
             "Examples/s": number(
@@ -84,10 +84,11 @@ def _show_table(rows: Sequence[tuple[str, RunRow]]) -> None:
                 lambda row: _ratio(row[1].examples_per_second, first.examples_per_second),
                 format="%.2f×",
             ),
+            "Step, ms": number("Step, ms", lambda row: row[1].step_ms, format="%.2f"),
             "Last loss": number("Last loss", lambda row: row[1].last_loss, format="%.4g"),
         },
     )
-    st.caption("Medians of single runs. Compare says whether a difference is more than noise.")
+    st.caption("Single runs. Compare says whether a difference is more than noise.")
 
 
 def _ratio(value: float | None, first: float | None) -> float | None:

@@ -116,9 +116,9 @@ def comparison(compared: RunComparison) -> Answer:
 
 
 def _numbers(compared: RunComparison) -> Iterator[KeyNumber]:
-    """The change of the loop's time if it is known, the ratio of step times, and these.
+    """The change of the loop's time if it is known, and the times; then the ratio of step times.
 
-    That of its throughput if the batches differ.
+    The change of its throughput if the batches differ.
     """
     times = compared.times
     key, metric = "loop_time", "loop_time_ms"
@@ -129,17 +129,26 @@ def _numbers(compared: RunComparison) -> Iterator[KeyNumber]:
     if loop.change is not None:
         note = f"95 %: {interval}" if interval else times.reason or ""
         yield KeyNumber(key, loop.change, change_text(loop), note, "derived", "B against A")
-    known = times.low is not None and times.high is not None
-    note = f"95 %: {times.low:.3f} to {times.high:.3f}" if known else times.reason or ""
-    yield KeyNumber("ratio", times.ratio, f"{times.ratio:.3f}", note, "derived")
     sides = (("A", times.a_ms, times.a_rate), ("B", times.b_ms, times.b_rate))
     for (side, step_ms, rate), num, steps in zip(
         sides, times.num_runs, times.num_steps, strict=True
     ):
         of = "median of" if num == 1 else f"{num} runs,"
-        note = f"{of} {units.counted(steps, 'steady step')}; {units.rate(rate, 'examples')}"
-        text = units.milliseconds(step_ms)
-        yield KeyNumber("step_time_of_side", step_ms, text, note, "measured", side)
+        of, step = f"{of} {units.counted(steps, 'steady step')}", units.milliseconds(step_ms)
+        loop_ms, loop_rate = (
+            getattr(compared.metric(name), side.lower())
+            for name in ("loop_time_ms", "loop_examples_per_second")
+        )
+        if loop_ms is None:
+            note = f"{of}; {units.rate(rate, 'examples')}"
+            yield KeyNumber("step_time_of_side", step_ms, step, note, "measured", side)
+            continue
+        per_s = "" if loop_rate is None else f"{units.rate(loop_rate, 'examples')}; "
+        note = f"{per_s}the step itself {step}, {of}"
+        yield KeyNumber("loop_time", loop_ms, units.milliseconds(loop_ms), note, "measured", side)
+    known = times.low is not None and times.high is not None
+    note = f"95 %: {times.low:.3f} to {times.high:.3f}" if known else times.reason or ""
+    yield KeyNumber("ratio", times.ratio, f"{times.ratio:.3f}", note, "derived")
 
 
 def _phases(compared: RunComparison) -> Bars:

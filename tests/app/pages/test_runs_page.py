@@ -17,6 +17,8 @@ from strategy_profiles.run.tags import set_tags
 from strategy_profiles.tables.store import load
 from tests.app.looking import charts_of, open_page, rerun, text_of
 from tests.synthetic import write_run
+from tests.synthetic.recorded_again import write_run_of_program
+from tests.synthetic.stacks import stack_place
 
 
 @pytest.fixture
@@ -35,6 +37,20 @@ def test_the_list_shows_every_run_and_names_other_folders(runs: Path) -> None:
     assert "1 folder holds no run: thesis" in text_of(at)
 
 
+def test_the_list_has_the_time_of_the_loop_first_and_leaves_out_what_no_run_has(
+    tmp_path: Path,
+) -> None:
+    gaps = [(step, 60.0, stack_place("python", 30, "augment(batch)")) for step in range(1, 99)]
+    write_run_of_program(tmp_path / "traced", 1, "augment(batch)", gaps=gaps)
+    drawn = open_page("runs", tmp_path).dataframe[0]
+    order = list(drawn.proto.column_order)
+    assert order.index("loop_ms") < order.index("throughput") < order.index("step_ms")
+    assert "tags" not in order
+    row = drawn.value.iloc[0]
+    assert row["workload"] == "train.py"
+    assert row["loop_ms"] > 2 * row["step_ms"]
+
+
 def test_a_single_run_does_not_ask_for_several_rows(tmp_path: Path) -> None:
     write_run(tmp_path / "one", steps=5, windows=0)
     assert "1 run." in text_of(open_page("runs", tmp_path))
@@ -49,7 +65,7 @@ def test_names_that_do_not_fit_differ_in_the_list(tmp_path: Path) -> None:
         write_run(tmp_path / name, steps=5, windows=0)
     shown = open_page("runs", tmp_path).dataframe[0].value["run"].tolist()
     assert len(set(shown)) == 4
-    assert {"short", *(f"…{name[-30:]}" for name in names)} < set(shown)
+    assert {"short", *(f"…{name[-26:]}" for name in names)} < set(shown)
     assert max(map(len, shown)) * run_list.CHARACTER_PX <= run_list.COLUMNS["run"]["width"]
 
 
@@ -66,7 +82,7 @@ def test_a_group_on_two_pages_says_how_many_of_its_runs_are_on_each(
     monkeypatch.setattr(run_list, "PAGE_ROWS", 1)
     at = open_page("runs", runs)
     at.selectbox("group").select("strategy")
-    assert "1 of 2 runs · median step" in text_of(rerun(at))
+    assert "1 of 2 runs · loop per step" in text_of(rerun(at))
 
 
 def test_a_page_that_a_filter_takes_away_gives_way_to_another(
@@ -259,7 +275,7 @@ def test_several_runs_are_drawn_together_beside_the_first(
     assert "Without a step: empty" in text_of(at)
     table = at.dataframe[0].value
     assert list(table["Run"]) == ["first", "second"]
-    assert table["Step against the first"][0] == 1
+    assert table["Loop against the first"][0] == 1
     assert len(charts_of(at)) == 2
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from strategy_app.charts.lines import lines
 from strategy_app.screen.bars import show_bars
 from strategy_app.screen.code import show_code, show_difference, show_shares
-from strategy_app.screen.table import show_table
+from strategy_app.screen.table import show_table, widths_px
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.empty import empty
@@ -38,8 +38,8 @@ from strategy_profiles.tables.store import Profile
 
 MANY = 6
 """A matrix with more names takes the width of the page; the others have a chart beside them."""
-FEW_COLUMNS = 6
-"""A table with more takes the width of the page."""
+HALF_PX = 592
+"""A table that takes more has the width of the page, of 1280 px."""
 LABELLED = 16
 """A matrix with more names has no numbers on its cells."""
 Question = Callable[[Profile, Facts], Answer]
@@ -120,7 +120,7 @@ def _is_narrow(part: Part) -> bool:
 def _may_be_beside(part: Part) -> bool:
     if not isinstance(part, Table):
         return _is_narrow(part)
-    return len(part.columns) <= FEW_COLUMNS and not (part.details or part.is_minor)
+    return sum(widths_px(part)) <= HALF_PX and not (part.details or part.is_minor)
 
 
 def _show(part: Part, chosen: dict[str, Part], *, is_whole: bool) -> None:

@@ -20,9 +20,8 @@ MOST_ROWS, MOST_SEARCHED = 10, 5_000
 LONGEST = 200
 """Characters of a cell."""
 GIGA = 1e9
-PAGE_PX = 1165
-"""Width that a window of 1280 px has for columns, beside the boxes that choose rows."""
-WIDEST_PX, _LETTER_PX, _PADDING_PX = 380, 7, 16
+MOST_LINES = 20
+"""A longer table with lists of names cuts them, and does not write them on several lines."""
 _WIDTHS: dict[Unit, int] = {
     "text": 78, "name": 130, "names": 420, "figure": 130, "count": 52, "number": 65, "s": 72,
     "ms": 84, "bytes": 92, "gbps": 92, "share": 80,
@@ -36,19 +35,21 @@ def show_table(table: Table, *, chooses: bool = False) -> int | None:
     if not table.rows:
         st.markdown(as_markdown(table.empty))
         return None
-    if table.is_ordered:
+    chooses = chooses or bool(table.details)
+    has_lists = any(column.unit == "names" for column in table.columns)
+    is_short = len(table.rows) <= MOST_LINES and not (chooses or table.is_searched)
+    if table.is_ordered or (has_lists and is_short):
         _show_parts(table)
         return None
-    return _show_grid(table, chooses=chooses or bool(table.details))
+    return _show_grid(table, chooses=chooses)
 
 
 def _show_grid(table: Table, *, chooses: bool) -> int | None:
     rows = list(_searched(table)) if table.is_searched else list(enumerate(table.rows))
     drawn = rows[:MOST_SEARCHED]
-    widest_px = _widest_name_px(table.columns)
     columns = {
-        column.key: _column(column, index, [row[index] for _, row in drawn], widest_px)
-        for index, column in enumerate(table.columns)
+        column.key: _column(column, index, [row[index] for _, row in drawn], px)
+        for index, (column, px) in enumerate(zip(table.columns, widths_px(table), strict=True))
     }
     key, chosen = f"table_{table.key}", None
     if chooses:
@@ -63,7 +64,7 @@ def _show_grid(table: Table, *, chooses: bool) -> int | None:
 
 
 def _show_parts(table: Table) -> None:
-    """A table whose rows are parts of others, which cannot be sorted: HTML, drawn at once."""
+    """A table that is not to be sorted: HTML, drawn at once, with line breaks."""
     st.html(
         html_table(
             [column.title for column in table.columns],
@@ -94,21 +95,22 @@ def _searched(table: Table) -> list[tuple[int, tuple[Value, ...]]]:
     ]
 
 
-def _widest_name_px(columns: Sequence[Column]) -> int:
-    """Width of a column of names beside which all others are in sight."""
-    others = [_WIDTHS[column.unit] for column in columns if column.unit != "name"]
-    left = (PAGE_PX - sum(others)) // max(len(columns) - len(others), 1)
-    return min(max(left, _WIDTHS["name"]), WIDEST_PX)
+def widths_px(table: Table) -> list[int]:
+    """Widths of columns: words have what they take, and names share what all others leave."""
+    rows = table.rows[:MOST_SEARCHED]
+    taken = [_WIDTHS[column.unit] for column in table.columns]
+    for index, column in enumerate(table.columns):
+        if column.unit in ("text", "name"):
+            longest = max((len(str(row[index])) for row in rows), default=0)
+            taken[index] = max(taken[index], grid.fitted_px(longest))
+    is_name = [column.unit == "name" for column in table.columns]
+    others = sum(px for px, name in zip(taken, is_name, strict=True) if not name)
+    widest_px = max((grid.PAGE_PX - others) // max(sum(is_name), 1), _WIDTHS["name"])
+    return [min(px, widest_px) if name else px for px, name in zip(taken, is_name, strict=True)]
 
 
-def _column(column: Column, index: int, values: Sequence[Value], widest_px: int) -> grid.Column:
-    title, options = (
-        column.title,
-        {"width": _WIDTHS[column.unit], "help": column.hint or None},
-    )
-    if column.unit == "name":  # two of them may differ at their ends
-        longest = max((len(str(value)) for value in values), default=0)
-        options["width"] = min(max(_WIDTHS["name"], _PADDING_PX + _LETTER_PX * longest), widest_px)
+def _column(column: Column, index: int, values: Sequence[Value], width_px: int) -> grid.Column:
+    title, options = column.title, {"width": width_px, "help": column.hint or None}
     if is_text(column.unit) or column.unit == "figure":
         return grid.text(title, lambda item: _cell(item[1][index]), **options)
     known = [abs(value) for value in values if isinstance(value, int | float)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
 from strategy_app.server.first_style import grid_px
 from strategy_app.widgets.html_table import MOST_ROWS
-from strategy_app.widgets.table import phone_list
+from strategy_app.widgets.table import PAGE_PX, fitted_px, phone_list
 from strategy_app.widgets.text import plain
 from strategy_profiles.reporting.device_names import in_order, short_names
 from strategy_profiles.reporting.glossary import TERMS
@@ -20,19 +22,9 @@ LISTED = ("name", "op", "device", "replica", "bytes")
 """On a phone."""
 SHOWN_ROWS = 11
 ANY = "any"
-COLUMNS = {
-    "kind": st.column_config.TextColumn("Kind", width="small"),
-    "name": st.column_config.TextColumn("Name", width=300),
-    "op": st.column_config.TextColumn("Op type", width=130),
-    "device": st.column_config.TextColumn("Device", width=160),
-    "replica": st.column_config.NumberColumn(
-        "Replica", width="small", help="Empty: shared by all replicas."
-    ),
-    "bytes": st.column_config.NumberColumn("Bytes", width="small", format="localized"),
-    "dtype": st.column_config.TextColumn("Element type", width="small"),
-    "function": st.column_config.TextColumn("Function", width="small"),
-    "source_line": st.column_config.TextColumn("Made in", width=200),
-}
+LEAST_PX = {"kind": 70, "op": 100, "device": 80, "dtype": 98, "function": 75, "source_line": 80}
+LEAST_NAME_PX, NUMBERS_PX = 130, 160
+"""Widths of columns with words, of names, and of those with numbers together."""
 
 
 def show_op_table(profile: Profile, segment: int) -> None:
@@ -51,15 +43,16 @@ def show_op_table(profile: Profile, segment: int) -> None:
     only = kind.selectbox("Kind", (ANY, "op", "variable"), key="ops_kind")
     selected = select(rows, search, on, of_type, None if only in (None, ANY) else only)
     st.caption(f"{selected.num_rows:,} of {rows.num_rows:,} rows")
-    ops = _with_short_devices(selected.select(list(SHOWN)), short)
+    ops = _with_short_names(selected.select(list(SHOWN)), short)
+    columns = _columns(ops)
     listed = ops.select(list(LISTED)).slice(0, MOST_ROWS).to_pydict()
     more = ". Search for a name, or choose a device or type."
     container = phone_list(
-        "ops_table", listed, COLUMNS, shown_rows=SHOWN_ROWS, more=more, num_rows=ops.num_rows
+        "ops_table", listed, columns, shown_rows=SHOWN_ROWS, more=more, num_rows=ops.num_rows
     )
     container.dataframe(
         ops,
-        column_config=COLUMNS,
+        column_config=columns,
         hide_index=True,
         lazy=True,
         placeholder="",
@@ -83,8 +76,31 @@ def select(
     return rows
 
 
-def _with_short_devices(rows: pa.Table, short: dict[str, str]) -> pa.Table:
+def _columns(ops: pa.Table) -> dict[str, Any]:
+    """Words are in sight as a whole; the names of ops have what is left of the page."""
+    longest = {name: pc.max(pc.utf8_length(ops[name])).as_py() or 0 for name in LEAST_PX}
+    px = {name: max(least, fitted_px(longest[name])) for name, least in LEAST_PX.items()}
+    left_px = max(PAGE_PX - NUMBERS_PX - sum(px.values()), LEAST_NAME_PX)
+    return {
+        "kind": st.column_config.TextColumn("Kind", width=px["kind"]),
+        "name": st.column_config.TextColumn("Name", width=left_px),
+        "op": st.column_config.TextColumn("Op type", width=px["op"]),
+        "device": st.column_config.TextColumn("Device", width=px["device"]),
+        "replica": st.column_config.NumberColumn(
+            "Replica", width=70, help="Empty: shared by all replicas."
+        ),
+        "bytes": st.column_config.NumberColumn("Bytes", width=90, format="localized"),
+        "dtype": st.column_config.TextColumn("Element type", width=px["dtype"]),
+        "function": st.column_config.TextColumn("Function", width=px["function"]),
+        "source_line": st.column_config.TextColumn("Made in", width=px["source_line"]),
+    }
+
+
+def _with_short_names(rows: pa.Table, short: dict[str, str]) -> pa.Table:
+    """Devices by their short names, and files without the folders before them."""
     devices = rows["device"].combine_chunks().dictionary_encode()
     names = pa.array([short[name] for name in devices.dictionary.to_pylist()], pa.string())
     column = pa.DictionaryArray.from_arrays(devices.indices, names).cast(pa.string())
-    return rows.set_column(rows.schema.get_field_index("device"), "device", column)
+    rows = rows.set_column(rows.schema.get_field_index("device"), "device", column)
+    lines = pc.replace_substring_regex(rows["source_line"], "^.*/", "")
+    return rows.set_column(rows.schema.get_field_index("source_line"), "source_line", lines)

@@ -13,6 +13,9 @@ from streamlit.delta_generator import DeltaGenerator
 from strategy_app.server.first_style import RESERVED_ROWS, grid_px
 from strategy_app.widgets.html_table import grid_as_html, row_title
 
+PAGE_PX = 1165
+"""Width that a window of 1280 px has for columns, beside the boxes that choose rows."""
+WIDEST_PX, _LETTER_PX, _PADDING_PX = 380, 7, 16
 USUAL_ROWS = 10
 """So many rows Streamlit shows of a table without a height."""
 
@@ -95,6 +98,11 @@ def phone_list(
         st.html(grid_as_html(values, configs, **options))
     reserved = min(max(shown_rows, 1), RESERVED_ROWS)
     return st.container(key=f"wide_{key}").container(key=f"grid_rows_{reserved:02d}_{key}")
+
+
+def fitted_px(longest: int) -> int:
+    """Width of a column whose longest text has so many characters."""
+    return min(_PADDING_PX + _LETTER_PX * longest, WIDEST_PX)
 
 
 def height_px(num_rows: int, most_rows: int) -> int:

@@ -25,6 +25,7 @@ from strategy_app.widgets.title import set_title
 from strategy_profiles.errors import LabError
 from strategy_profiles.run.checkpoints import last_saved_state
 from strategy_profiles.run.manifest import read_run_file
+from strategy_profiles.run.status import NOTHING_YET
 from strategy_profiles.spec.run_spec import parse_spec
 
 LOOK_EVERY_S = 0.5
@@ -58,7 +59,7 @@ def watch_page(run_id: str) -> None:
     mark_place(RUN, WHY.page)
     _head(run_id, live, active)
     own = handle if active is handle else None
-    is_over = live.status.is_over and active is None
+    is_over = live.status.is_over and active is None and live.status.message != NOTHING_YET
     cause = st.container(key="cause" if is_over else "cause_so_far")
     if is_over:  # what is below has its place from the beginning
         with cause:

@@ -21,20 +21,22 @@ from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.answers.answer import Bold, Code, Shares
 from strategy_profiles.errors import LabError
-from strategy_profiles.questions.loop import loop
+from strategy_profiles.questions.loop import TITLE, loop
+from strategy_profiles.reporting import units
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.layout import worker_folders
 from strategy_profiles.tables.store import Profile
 
-EVERY_S = 8.0
-"""A run that goes on is read again: the account of all of its steps takes up to 0.1 s."""
+LOOK_S, EVERY_S = 1.0, 8.0
+"""A run that goes on is read again, soon if nothing is known of it: the account of all of its steps
+takes up to 0.1 s."""
 MOST_OF_TIME = 0.05
 """Share of the time for which such a run is read: a long one is read more rarely."""
 MOST_BYTES = 100_000_000
 """Of event files: a longer run that goes on is not read again. 250,000 steps of four replicas,
 whose reading takes over a second and 300 MB."""
 TOO_LARGE = "A run this long is read when it is over, or now by **Cause**."
-UNKNOWN = "Nothing is known of the cause yet: the first steps are being recorded."
+UNKNOWN = "What limits it is not known yet: that takes a few steps."
 
 
 def show_cause_so_far(path: Path, *, is_over: bool, num_segments: int = 0) -> None:
@@ -43,7 +45,7 @@ def show_cause_so_far(path: Path, *, is_over: bool, num_segments: int = 0) -> No
     With another number of segments it is about another configuration, and is read at once.
     While the run goes on, its place has a least height (`server.first_style`): nothing below moves.
     """
-    st.fragment(_show, run_every=None if is_over else EVERY_S)(path, num_segments, is_over=is_over)
+    st.fragment(_show, run_every=None if is_over else LOOK_S)(path, num_segments, is_over=is_over)
 
 
 def _show(path: Path, num_segments: int, *, is_over: bool) -> None:
@@ -96,8 +98,8 @@ def _read(path: Path, *, is_over: bool) -> _CauseSoFar:
     failure = explained_without_steps(opened.profile)
     num_steps = opened.profile.table("steps").num_rows
     now_s = time.monotonic()
-    due_s = now_s + (now_s - begin_s) / MOST_OF_TIME if any(known[1:]) else now_s
-    return _CauseSoFar(due_s, num_steps, failure, *known)
+    wait_s = max(EVERY_S, (now_s - begin_s) / MOST_OF_TIME) if any(known[1:]) else 0.0
+    return _CauseSoFar(now_s + wait_s, num_steps, failure, *known)
 
 
 def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
@@ -106,15 +108,21 @@ def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
         show_parts_of_headline((Bold(known.failure.sentence),))
         st.markdown(as_markdown(known.failure.advice))
         return
-    if is_over:
-        show_parts_of_headline(known.headline)
-    elif finding is None and shares is None:
-        st.caption(UNKNOWN)
-    else:
-        # The live view has the times, of the newest steps.
-        limit = [part for part in known.headline if isinstance(part, Bold)]
-        show_parts_of_headline(["So far: ", *(limit or known.headline)])
+    has_limit = any(isinstance(part, Bold) for part in known.headline)
+    number = known.num_steps
+    after = f"After {units.counted(number, 'step')}" if number else "Before the first step"
+    so_far = () if is_over else (f"{after}{', ' if known.headline else '.'}",)
+    show_parts_of_headline(
+        (*so_far, *known.headline, *(() if is_over or has_limit else (Bold(UNKNOWN),)))
+    )
     left, right = st.columns(2, gap="small")
+    if not is_over:  # their places, before they are filled
+        for column, part, title, when in (
+            (left, finding, "What to do", "Known with the cause."),
+            (right, shares, TITLE, "Known after the first steps."),
+        ):
+            if part is None:
+                column.markdown(f"**{title}**  \n:gray[:small[{when}]]")
     if finding is not None:
         with left.container(gap=None):
             cost = f", {finding.cost.share_text}" if finding.cost else ""
@@ -122,7 +130,7 @@ def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
             text = part_as_html(f"Try: {finding.advice}")
             st.html(f'{STYLE}<div class="lab-said">{text}</div>')
     if shares is not None:
-        with (right if finding else left).container(gap=None):
+        with (left if is_over and not finding else right).container(gap=None):
             st.markdown(f"**{shares.title}**", help=shares.definition)
             show_shares(shares)
             if known.line is not None:

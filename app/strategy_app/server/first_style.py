@@ -86,7 +86,11 @@ FIRST_STYLE = f"""
 .st-key-form_head {{min-height:5.1rem}}
 .st-key-sweep_head {{min-height:8.6rem}}
 .st-key-measured_gain a p {{text-decoration:underline}}
-.st-key-cause_so_far {{min-height:11.5rem}}
+/* Room for the cause, which comes later; what takes more is cut: the page Cause has all of it. */
+.st-key-cause_so_far {{min-height:18rem}}
+.st-key-cause_so_far :is(.lab-said, .lab-headline b) {{display:-webkit-box; overflow:hidden;
+  -webkit-box-orient:vertical; -webkit-line-clamp:5}}
+.st-key-cause_so_far .lab-headline b {{-webkit-line-clamp:3}}
 :is(.st-key-cause, .st-key-cause_so_far) {{gap:.5rem}}
 :is(.st-key-cause, .st-key-cause_so_far) .lab-headline {{font-size:1.2rem; margin:0}}
 /* As Streamlit places a link whose script is loaded; before that, its place is taller. */
@@ -125,7 +129,7 @@ FIRST_STYLE = f"""
   [class*="st-key-finding_"] :is([data-testid=stHorizontalBlock], [data-testid=stColumn]:first-child
     > [data-testid=stVerticalBlock]) {{gap:.25rem !important}}
   [class*="st-key-finding_"] p {{font-size:.9rem !important; line-height:1.45}}
-  .st-key-cause_so_far {{min-height:18rem}}
+  .st-key-cause_so_far {{min-height:25.2rem}}
   .st-key-run_head [data-testid=stColumn] {{min-width:7rem !important; flex:1 1 7rem !important}}
   .st-key-run_head [data-testid=stColumn]:first-child {{flex:1 1 auto !important;
     min-width:0 !important; max-width:100% !important; width:auto !important}}

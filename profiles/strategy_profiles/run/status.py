@@ -39,7 +39,7 @@ _SIGN_OF_LIFE_NS = 120_000_000_000
 """A process on another machine counts as ended if it has written nothing for this long."""
 
 _CUT_OFF = "The run was cut off, and no process recorded the reason."
-_NOTHING_YET = (
+NOTHING_YET = (
     "No process has recorded anything: the program has not imported TensorFlow yet, or has ended."
 )
 _LAUNCHER_KILLED = (
@@ -107,7 +107,7 @@ def status_of(
     if num_gone < len(names) or any(_is_at_work(process, now) for process in processes):
         return Status("running", num_gone=num_gone)
     if not processes:
-        return Status("incomplete", _NOTHING_YET)
+        return Status("incomplete", NOTHING_YET)
     is_launched = any(process.is_launched for process in processes)
     return Status("incomplete", _LAUNCHER_KILLED if is_launched else _CUT_OFF)
 

@@ -48,6 +48,18 @@ def test_a_run_that_goes_on_is_read_for_a_small_share_of_the_time(
     assert "Where the loop's time goes" in text_of(page)
 
 
+def test_what_is_known_is_said_at_once_and_the_cause_has_its_place(tmp_path: Path) -> None:
+    begun = write_run(tmp_path / "begun", steps=0, windows=0, ending=None)
+    said = text_of(AppTest.from_string(PAGE.format(run=str(begun))).run())
+    assert "Before the first step, mirrored on 4 replicas" in said
+    assert cause_so_far.UNKNOWN in said
+    assert "Where the loop's time goes" in said
+    run = write_run(tmp_path / "run", steps=40, ending=None)
+    said = text_of(AppTest.from_string(PAGE.format(run=str(run))).run())
+    assert "After 40 steps, mirrored on 4 replicas" in said
+    assert "the loop takes" in said
+
+
 def test_a_run_without_a_further_step_says_where_to_look_further(tmp_path: Path) -> None:
     where = stack_place("python", 31, "lock.acquire()")
     gaps = [(39, 30_000.0, where)]

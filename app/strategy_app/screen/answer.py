@@ -15,11 +15,10 @@ from strategy_app.screen.table import show_table, widths_px
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.empty import empty
-from strategy_app.widgets.key_numbers import tile_of
+from strategy_app.widgets.key_numbers import show_numbers
 from strategy_app.widgets.matrix import show_matrix_chart
 from strategy_app.widgets.segments import facts_of
 from strategy_app.widgets.text import as_markdown, plain
-from strategy_app.widgets.tiles import show_tiles
 from strategy_app.widgets.verdict import part_as_html, show_sentence
 from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.answers.answer import (
@@ -68,7 +67,7 @@ def show_beginning(answer: Answer, *, has_notes: bool = True) -> None:
         show_sentence("".join(map(part_as_html, answer.sentence)))
     show_warnings(answer.warnings)
     if answer.numbers:
-        show_tiles([tile_of(item) for item in answer.numbers], first_is_large=True)
+        show_numbers(answer.numbers, first_is_large=True)
     if has_notes:
         _show_notes(answer.notes)
 

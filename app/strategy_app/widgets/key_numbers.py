@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -24,16 +25,21 @@ def show_first_numbers(facts: Facts, memory: Tile) -> None:
 
 
 def show_other_numbers(facts: Facts) -> None:
-    """The other key numbers, as report and command line have them.
+    """The other key numbers, as report and command line have them."""
+    with st.container(key="key_numbers"):
+        show_numbers([item for item in key_numbers(facts) if item.key not in FIRST])
+
+
+def show_numbers(items: Sequence[KeyNumber], *, first_is_large: bool = False) -> None:
+    """Draw numbers as tiles.
 
     A tile without a value would say nothing: what is missing is one line, by its reason.
     """
-    others = [item for item in key_numbers(facts) if item.key not in FIRST]
-    if known := [item for item in others if item.text != units.MISSING]:
-        with st.container(key="key_numbers"):
-            show_tiles([tile_of(item) for item in known])
+    if known := [item for item in items if item.text != units.MISSING]:
+        is_large = first_is_large and known[0] is items[0]
+        show_tiles([tile_of(item) for item in known], first_is_large=is_large)
     missing: dict[str, list[str]] = defaultdict(list)
-    for item in others:
+    for item in items:
         if item.text == units.MISSING:
             missing[item.note].append(item.label)
     if missing:

@@ -68,7 +68,7 @@ COLUMNS = {
         "Step, ms", width=75, format="%.2f", help=DEFINITIONS["step_time"].text
     ),
     "spark": st.column_config.AreaChartColumn(
-        "Over the run", width=75, y_min=0, help="Step time: median of each part of the run, in ms."
+        "Trend", width=75, y_min=0, help="Step time: median of each part of the run, in ms."
     ),
     # The longest, 0.000001234: a smaller one has an exponent.
     "loss": st.column_config.NumberColumn("Last loss", width=93, format="%.4g"),

@@ -55,7 +55,7 @@ def workload_title(workload: object) -> str:
 
 
 def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
-    runs = f" trains {workload_title(workload)}" if workload else " runs"
+    runs = f" trains {workload_title(workload)}" if workload else ""
     batch = segment.global_batch_size
     sized = "" if batch is None else f", batch {batch:,}"
     if segment.batch_sizes:
@@ -76,7 +76,8 @@ def _pace(pace: LoopPace, steps: StepTimes, *, is_in_sync: bool, then: str) -> t
         return f"{taken}{units.milliseconds(step_ms)}.", *_limited(then)
     rate = pace.examples_per_second
     also = "" if rate is None else f" ({units.rate(rate, 'examples')})"
-    alone = f"{also}, the step itself {units.milliseconds(step_ms)}."
+    has_gaps = loop_ms > step_ms
+    alone = f"{also}, the step itself {units.milliseconds(step_ms)}." if has_gaps else f"{also}."
     return f"the loop takes {units.milliseconds(loop_ms)} a step{alone}", *_limited(then)
 
 

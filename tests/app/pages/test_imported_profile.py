@@ -71,6 +71,12 @@ def test_losses_that_no_profile_has_are_not_drawn(runs: Path) -> None:
     assert said in compared.replace("\\", "")
 
 
+def test_a_number_that_is_not_known_has_no_tile_but_a_reason(runs: Path) -> None:
+    said = text_of(open_page("communication", runs, run="old_gpu")).replace("\\", "")
+    assert "lab-tile missing" not in said
+    assert "Not known. " in said
+
+
 def test_copies_of_unknown_size_do_not_make_collectives_unknown(runs: Path) -> None:
     said = text_of(open_page("communication", runs, run="old_gpu")).replace("\\", "")
     assert "no collective in the captured steps" in said

@@ -37,6 +37,7 @@ from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_run_time import steps_of
 from tests.replaced import replace
 from tests.synthetic import write_run
+from tests.synthetic.recorded_again import write_run_of_program
 
 
 def runs(medians_ms: list[float], starts: list[int]) -> list[TimedRun]:
@@ -338,6 +339,25 @@ def test_runs_of_other_programs_are_repeated_by_their_own_command(tmp_path: Path
     assert "strategy-lab trace -o A-1 program.py" in remarks_text
     assert "--interleave" not in remarks_text
     assert "--steps" not in remarks_text
+
+
+def test_runs_of_different_programs_are_said_to_be_so(tmp_path: Path) -> None:
+    a, b = (
+        strategy_profiles.load(write_run_of_program(tmp_path / name, 1, file=f"/home/user/{name}"))
+        for name in ("cnn.py", "lstm.py")
+    )
+    assert "These are runs of different programs: cnn.py and lstm.py." in (
+        compare_runs(a, b).warnings
+    )
+
+
+def test_the_tiles_of_a_side_have_the_loop_first_and_the_step_second(tmp_path: Path) -> None:
+    a, b = (
+        strategy_profiles.load(write_run(tmp_path / name, steps=60, windows=0)) for name in "ab"
+    )
+    _, first, second, ratio = comparison(compare_runs(a, b)).numbers
+    assert (first.key, second.key, ratio.key) == ("loop_time", "loop_time", "ratio")
+    assert "examples/s; the step itself" in first.note
 
 
 def test_repetitions_that_differ_little_need_no_longer_runs(tmp_path: Path) -> None:

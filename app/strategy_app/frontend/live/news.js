@@ -18,7 +18,7 @@ const SENTENCES = {
   failed: (n) => (n.follows ? null : n.message),
   // One that ended because another was lost is left out: the panel of processes shows that loss.
   exited: (n) => (isGood(n) || n.is_consequence ? null : n.message ?? `Worker ${n.worker}: ${n.verdict}.`),
-  finished: (n) => n.worker || n.status === "replaced" ? null : `The run ${n.status === "stopped" ? "was stopped" : "finished"} after ${joined(units.count(n.steps))} ${n.steps === 1 ? "step" : "steps"}.`,
+  finished: (n) => n.worker || n.status === "replaced" ? null : `The run ${n.status === "stopped" ? "was stopped" : "ended"} after ${joined(units.count(n.steps))} ${n.steps === 1 ? "step" : "steps"}.`,
   note: (n) => n.message,
 };
 

@@ -388,5 +388,11 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
     if busier := busier_for_one_side([run.load for run in a], [run.load for run in b]):
         warnings.append(busier)
     if not (all(run.spec is not None for _, run in runs) or _are_one_program([*a, *b])):
-        warnings.append("Whether all train the same workload is unknown: a run has no spec.")
+        scripts = dict.fromkeys(run.program.script if run.program else None for _, run in runs)
+        names = units.listed([program_name(script) for script in scripts if script])
+        warnings.append(
+            "These runs do not say whether they train the same."
+            if None in scripts or len(scripts) < 2
+            else f"These are runs of different programs: {names}."
+        )
     return warnings

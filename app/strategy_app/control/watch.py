@@ -205,8 +205,8 @@ def _of_program(folder: Path) -> str:
     identity = read_run_file(folder)
     if identity is None or identity.program is None:
         return "Not recorded: another program made this run."
-    return f"Recorded of **{as_markdown(PurePath(identity.program.script).name, 60)}**, which has \
-its own options."
+    script = as_markdown(PurePath(identity.program.script).name, 60)
+    return f"Recorded from **{script}**, a program with its own options."
 
 
 def _drawn(live: LiveRun, active: Controls | None) -> tuple[object, ...]:

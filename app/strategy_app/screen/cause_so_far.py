@@ -27,7 +27,7 @@ from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.layout import worker_folders
 from strategy_profiles.tables.store import Profile
 
-LOOK_S, EVERY_S = 1.0, 8.0
+LOOK_S, EVERY_S = 2.0, 8.0
 """A run that goes on is read again, soon if nothing is known of it: the account of all of its steps
 takes up to 0.1 s."""
 MOST_OF_TIME = 0.05

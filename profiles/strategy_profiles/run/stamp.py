@@ -15,7 +15,7 @@ def stamp_of(run: Path) -> str:
     try:
         files += launcher_files(run)
         for folder in worker_folders(run):
-            files.append(folder.events)
+            files += [folder.events, folder.stacks]  # samples come without steps, too
             windows.append(str(folder.path.stat().st_mtime_ns))
     except OSError:
         pass  # `load` says what is wrong with the folder

@@ -15,6 +15,7 @@ from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.event_parts import StackFrame, StackPlace
 from strategy_profiles.run.events import Failed
 from strategy_profiles.run.layout import worker_folders
+from strategy_profiles.run.stamp import stamp_of
 from tests.synthetic import write_run
 from tests.synthetic.stacks import FILE, stack_place
 
@@ -63,6 +64,15 @@ def test_the_time_without_a_step_is_no_time_of_the_loop(tmp_path: Path) -> None:
     pace = gather_facts(profile, profile.segments[-1]).pace.ms_per_step
     assert pace is not None
     assert pace < 100
+
+
+def test_samples_without_a_step_change_the_state_of_a_run(tmp_path: Path) -> None:
+    """By it pages know that an answer of before is to be given again."""
+    run = write_run(tmp_path / "run", steps=40, ending=None, gaps=[(39, 30.0, WAITS)])
+    before = stamp_of(run)
+    with next(iter(worker_folders(run))).stacks.open("a") as file:
+        file.write("\n")
+    assert stamp_of(run) != before
 
 
 def test_a_validation_as_long_as_those_before_is_no_end_of_the_steps(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def pick_run(
     A label that is not shown is still that of screen readers.
     """
     by_name = {entry.name: entry for entry in runs}
-    wanted = st.query_params.get(key)
+    wanted = st.query_params.get(key) or None
     if wanted is None and remember:
         last = by_name.get(st.session_state.get(LAST_RUN, ""))
         candidates = [*([last] if last else []), *runs]

@@ -8,17 +8,13 @@ more than this.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.capture.exposed import COMMUNICATION, SPAN_COLUMNS
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.tables.columns import floats, ints, is_one_of, mean, of_segment
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 _INPUT = ("input",)
 _AT_WORK = (*COMMUNICATION, *_INPUT, "compute", "delay")

@@ -7,8 +7,6 @@ so is the end of an epoch of Keras's `fit` (`epoch_ends`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from msgspec import Struct
 
@@ -16,9 +14,7 @@ from strategy_profiles.analysis.epoch_ends import is_at_epoch_end
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.analysis.window_edges import has_window_edge
 from strategy_profiles.tables.columns import Floats
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class BetweenSteps(Struct, frozen=True):

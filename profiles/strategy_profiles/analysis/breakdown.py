@@ -7,7 +7,7 @@ the middle half of those steps by wall time: one hiccup moves them little, and t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 from strategy_profiles.analysis.no_capture import LOST, capture_problems
 from strategy_profiles.analysis.served_phases import served_phases
 from strategy_profiles.analysis.steps import StepTimes, step_times, typical_steps
-from strategy_profiles.run.events import NO_OPS_IN, WHY_NO_OPS, Note
+from strategy_profiles.run.events import NO_OPS_IN, WHY_NO_OPS, Note, SegmentOpened
 from strategy_profiles.run.topology import has_servers, worker_of
 from strategy_profiles.tables.arrivals import by_replica
 from strategy_profiles.tables.columns import (
@@ -30,10 +30,7 @@ from strategy_profiles.tables.columns import (
 )
 from strategy_profiles.tables.mark_phases import fill_step
 from strategy_profiles.tables.schema import CATEGORIES
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 NO_DATA = "the segment has neither a capture window nor per-replica timestamps"
 UNDIVIDED = "steps"

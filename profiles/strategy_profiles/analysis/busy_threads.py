@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import regions_of
 from strategy_profiles.run.event_parts import StackFrame
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class BusyThread(Struct, frozen=True):

@@ -7,17 +7,12 @@ them (start, stop, conversion); cost is those, plus what captured steps took lon
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.run.events import WindowCaptured
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
-
+from strategy_profiles.tables.store import Profile
 
 FEWEST_BARE = 5
 """Steps that were not captured, at least, for their median to say what captured ones cost."""

@@ -7,17 +7,12 @@ steps, so they compare with the breakdown of the same steps.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.tables.columns import of_segment
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
-
+from strategy_profiles.tables.store import Profile
 
 MANY_OPS = 300
 """Of a replica and step. A step of a convolutional network of two layers has 50 ops that take time,

@@ -6,8 +6,6 @@ calls and bytes of all captured steps, times of the typical ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 from msgspec import Struct
@@ -17,9 +15,7 @@ from strategy_profiles.analysis.steps import typical_steps
 from strategy_profiles.capture.bandwidth import bandwidth
 from strategy_profiles.capture.grouping import groups_by
 from strategy_profiles.tables.columns import Bools, Floats, Ints, floats, ints, mean, of_segment
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class ReplicaCall(Struct, frozen=True):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +24,7 @@ from strategy_profiles.capture.bandwidth import bandwidth, bus_factor
 from strategy_profiles.capture.grouping import groups_by
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.capture.reductions import LAB_MARKS
-from strategy_profiles.run.events import PlacementRecorded, WindowCaptured
+from strategy_profiles.run.events import PlacementRecorded, SegmentOpened, WindowCaptured
 from strategy_profiles.tables.columns import (
     Floats,
     Ints,
@@ -37,10 +36,7 @@ from strategy_profiles.tables.columns import (
     mean,
     of_segment,
 )
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 NO_WINDOW = "the segment has no capture window"
 SIZES_UNKNOWN = "the size of at least one tensor is only known when the step runs"

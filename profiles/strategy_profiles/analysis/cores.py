@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from msgspec import Struct
@@ -18,9 +17,7 @@ from strategy_profiles.run.event_parts import Fallback
 from strategy_profiles.run.events import CoresExpanded, SegmentOpened
 from strategy_profiles.run.topology import host_process, is_pod
 from strategy_profiles.tables.columns import floats, ints, is_one_of, of_segment, texts
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 NO_CORE_STEP = "no step of this core was captured"
 

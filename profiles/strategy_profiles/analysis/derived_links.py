@@ -9,18 +9,15 @@ pods: the sends of the graph from a device of one process to one of another, in 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from strategy_profiles.analysis.communication import communication
 from strategy_profiles.capture.bandwidth import bus_factor
+from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.topology import has_servers, host_process, is_pod
 from strategy_profiles.tables.columns import floats, ints, of_segment, texts
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 FROM_COLLECTIVES = "collectives"
 FROM_PARAMETERS = "parameters"

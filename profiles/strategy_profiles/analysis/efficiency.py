@@ -12,15 +12,13 @@ per replica.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from strategy_profiles.analysis.breakdown import NOT_CAPTURED, StepBreakdown
 from strategy_profiles.analysis.steps import StepTimes
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.run.events import SegmentOpened
 
 
 class Efficiency(Struct, frozen=True):

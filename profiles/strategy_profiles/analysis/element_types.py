@@ -12,8 +12,6 @@ larger than these, the spans are not read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,9 +30,7 @@ from strategy_profiles.tables.columns import (
     sorted_distinct,
     texts,
 )
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 FLOAT16, FLOAT64 = "float16", "float64"
 FEW_BYTES = 1024

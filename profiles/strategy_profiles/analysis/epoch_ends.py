@@ -7,7 +7,6 @@ which the recorder began or ended a capture window.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
@@ -17,9 +16,7 @@ from strategy_profiles.analysis.window_edges import has_window_edge
 from strategy_profiles.reporting import units
 from strategy_profiles.run.events import EpochEnded
 from strategy_profiles.tables.columns import Bools
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class EpochEnds(Struct, frozen=True, dict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -55,7 +55,7 @@ from strategy_profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_profiles.analysis.stuck import Stuck, stuck_workers
 from strategy_profiles.decoders import converted
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import WholeRead
+from strategy_profiles.run.event_parts import SourceLine, StackFrame, WholeRead
 from strategy_profiles.run.events import (
     EXIT_CODE,
     FETCHED_EACH,
@@ -69,12 +69,9 @@ from strategy_profiles.run.events import (
     Environment,
     Failed,
     Note,
+    SegmentOpened,
 )
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.event_parts import SourceLine, StackFrame
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class ChangedLine(Struct, frozen=True):

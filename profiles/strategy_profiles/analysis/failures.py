@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from strategy_profiles.analysis.scopes import scoped
 from strategy_profiles.registered import loaded
 from strategy_profiles.run.events import Failed
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _REPLICA = re.compile(r"(?:^|/)replica_(\d{1,9})/")

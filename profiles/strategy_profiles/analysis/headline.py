@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from strategy_profiles.analysis.captured_steps import unlike_others_ms
 from strategy_profiles.analysis.findings import NO_FURTHER_STEP, WRONG, Facts, main_finding
@@ -16,10 +15,7 @@ from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import phase_name
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.schema import CATEGORIES
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
-
+from strategy_profiles.tables.store import Profile
 
 MOST_OF_A_STEP = 0.5
 """Computation limits a step without a finding from this share on."""

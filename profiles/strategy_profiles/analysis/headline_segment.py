@@ -6,20 +6,15 @@ Pages, report, live view and list of runs all take it from here; each can show o
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.analysis.stuck import stuck_workers
+from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.columns import ints
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
-
+from strategy_profiles.tables.store import Profile
 
 _WHOLE = ("finished", "stopped")
 """Endings after which the last segment is not the one to look at whatever the others are."""

@@ -7,16 +7,12 @@ These collectives are of no replica's graph, and lie between the begin and the e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.capture import event_names
 from strategy_profiles.tables.columns import ints, is_one_of, of_segment, of_steps, texts
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 _COLUMNS = ("segment", "worker", "step", "replica", "category", "name", "start_ns", "duration_ns")
 

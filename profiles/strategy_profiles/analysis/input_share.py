@@ -6,16 +6,12 @@ means stand the medians of the same steps, so that a sentence can keep to one st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.first_batches import long_waits
 from strategy_profiles.analysis.steps import step_times
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 INPUT_BOUND_SHARE = 0.15
 

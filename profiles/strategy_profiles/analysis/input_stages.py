@@ -7,7 +7,7 @@ whether it tunes them itself. All times are means over the typical captured step
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -15,9 +15,7 @@ from strategy_profiles.analysis.causes import Cause, held_up
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.reporting import units
 from strategy_profiles.tables.columns import of_segment, of_steps
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 OF_DISTRIBUTE = frozenset(
     {"Iterator::Root", "Iterator::Root::Prefetch", "Iterator::Root::Prefetch::Generator"}

@@ -7,15 +7,13 @@ until the last one has it: samples of the stack tell which of them waits for its
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-if TYPE_CHECKING:
-    from strategy_profiles.run.event_parts import StackFrame
-    from strategy_profiles.run.stacks import Stacks
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.run.event_parts import StackFrame
+from strategy_profiles.run.stacks import Stacks
+from strategy_profiles.tables.store import Profile
 
 FEWEST_SAMPLES = 10
 _WAITS = ("input", "agreement")

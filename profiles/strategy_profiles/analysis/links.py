@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from strategy_profiles.analysis.derived_links import Pair, derived_bytes
-from strategy_profiles.run.events import Launched, LinkBytes
+from strategy_profiles.run.events import Launched, LinkBytes, SegmentOpened
 from strategy_profiles.run.topology import has_coordinator
 from strategy_profiles.tables.columns import (
     Floats,
@@ -33,10 +32,7 @@ from strategy_profiles.tables.columns import (
     texts,
 )
 from strategy_profiles.tables.link_rows import INTERFACE, SOCKET
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 HEADER_BYTES = 66
 """Ethernet (14), IPv4 (20) and TCP with timestamps (32) around each frame."""

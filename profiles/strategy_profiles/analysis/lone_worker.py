@@ -7,15 +7,12 @@ of them (`join`) before it schedules more, it waits for the one that takes longe
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import Part, regions_of, split
 from strategy_profiles.run.event_parts import StackFrame
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 FEWEST_SAMPLES = 10
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +15,7 @@ from strategy_profiles.analysis.account.op_time import distinct_ops, lines_of_op
 from strategy_profiles.analysis.steps import step_times, typical_captured_steps
 from strategy_profiles.run.tensorflow_names import type_as_written
 from strategy_profiles.tables.columns import Bools, Ints, ints, of_segment, of_steps
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class LongerOp(Struct, frozen=True):

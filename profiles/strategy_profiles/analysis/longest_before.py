@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import Part, Regions, regions_of, split
 from strategy_profiles.run.event_parts import StackFrame
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 MOST = 0.7
 """Share of a call's time that one line of what it calls must take to be named instead of it."""

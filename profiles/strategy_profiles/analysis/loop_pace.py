@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import regions_of
 from strategy_profiles.analysis.steps import StepTimes, step_times
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class LoopPace(Struct, frozen=True):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from strategy_profiles.reporting.units import milliseconds, seconds
+from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.process_history import (
     Process,
     ProcessState,
@@ -18,10 +18,7 @@ from strategy_profiles.run.process_history import (
 )
 from strategy_profiles.run.tensorflow_names import LOST_PEER_ERRORS
 from strategy_profiles.run.topology import has_coordinator, has_servers, is_pod
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 WHY_PEERS = (
     "Every worker takes part in every all-reduce, so none can finish a step without the others."

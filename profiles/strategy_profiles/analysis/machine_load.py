@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.tables.columns import distinct, floats, ints
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 FULL_SHARE = 0.9
 """From this share of its CPUs on, a machine counts as fully used."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 
 from strategy_profiles.reporting.device_names import in_order
+from strategy_profiles.run.event_files import EventSource
 from strategy_profiles.run.events import EpochEnded, WindowCaptured
 from strategy_profiles.tables.columns import (
     Bools,
@@ -21,10 +21,7 @@ from strategy_profiles.tables.columns import (
     floats,
     ints,
 )
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.event_files import EventSource
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 PROCESS = "host"
 """What a sample of a whole process has for its device."""

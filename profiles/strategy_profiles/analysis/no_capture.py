@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strategy_profiles.run.events import WindowCaptured
 from strategy_profiles.tables.recorded import unconverted_captures
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
-
+from strategy_profiles.tables.store import Profile
 
 LOST = "the files of its captured steps are damaged or missing"
 ANNOTATE_STEPS = (

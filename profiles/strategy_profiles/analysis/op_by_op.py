@@ -7,17 +7,13 @@ if its captured steps hold no op of a larger graph (no replica has a captured st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.step_function import StepFunction, step_function
 from strategy_profiles.analysis.steps import step_times, typical_steps
 from strategy_profiles.tables.columns import floats, ints, of_segment, texts
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 FEWEST_OPS = 4
 

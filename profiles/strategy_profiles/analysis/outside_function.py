@@ -6,16 +6,13 @@ Copies of arrays into tensors, and ops that Python runs one by one beside it, as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import regions_of, samples_at
 from strategy_profiles.run.event_parts import StackFrame, StackPlace
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 MAKE_TENSORS = ("constant", "convert_to_tensor", "convert_to_tensor_v2_with_dispatch")
 """What TensorFlow's functions are called that make a tensor of an array or a list."""

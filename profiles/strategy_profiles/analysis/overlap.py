@@ -7,8 +7,6 @@ they are derived from the spans, which takes longer than everything else on a pa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from msgspec import Struct
 
@@ -23,9 +21,7 @@ from strategy_profiles.tables.columns import (
     is_one_of,
     of_segment,
 )
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class Overlap(Struct, frozen=True):

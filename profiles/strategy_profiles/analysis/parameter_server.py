@@ -6,8 +6,6 @@ each one contributes, and what its steps spend on variables that live elsewhere.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 from msgspec import Struct
@@ -25,9 +23,7 @@ from strategy_profiles.tables.columns import (
     texts,
 )
 from strategy_profiles.tables.served_tables import SERVED_PARTS
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 NO_STEP = "No step of this segment is done yet"
 NO_PARTS = "The parts of the workers' steps are recorded in runs of the Lab alone"

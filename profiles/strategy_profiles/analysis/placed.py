@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +16,11 @@ from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.capture.graph import read_graph_rows
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.reporting import units
+from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.replica_scope import replica_in
 from strategy_profiles.run.tensorflow_names import ARGUMENT, READ_VARIABLE
 from strategy_profiles.tables.columns import Bools, floats, ints, is_one_of, of_segment, texts
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 LARGE_BYTES = 65_536
 """Smaller variables (counters, seeds, scalars) cost nothing wherever they are."""

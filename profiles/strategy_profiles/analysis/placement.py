@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from strategy_profiles.reporting.device_names import in_order
 from strategy_profiles.run.events import PlacementRecorded
 from strategy_profiles.tables.columns import floats, of_segment, texts
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 UNPLACED = "(no device)"
 NO_PLACEMENT = "no placement was recorded for this segment"

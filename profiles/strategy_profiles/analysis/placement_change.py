@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 from msgspec import Struct
@@ -18,9 +18,7 @@ from msgspec import Struct
 from strategy_profiles.analysis.placement import UNPLACED
 from strategy_profiles.reporting.natural_order import natural
 from strategy_profiles.tables.columns import ints, of_segment, texts
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 How = Literal["moved", "fewer copies", "more copies", "added", "gone"]
 Places = dict[tuple[str, int], tuple[str, tuple[str, ...]]]

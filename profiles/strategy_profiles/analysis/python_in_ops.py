@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import regions_of
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import StackFrame
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 FEWEST_SAMPLES = 10
 MOST = 0.4

@@ -7,16 +7,12 @@ long as the captured ones that do, and much longer than those that do not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from strategy_profiles.tables.columns import Bools, Floats, Ints, floats, ints, of_segment, texts
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 MOST_OF_STEP = 0.5
 """A captured step compiles if it does so for this share of its time or more."""

@@ -6,15 +6,11 @@ From the event `retraced`, which the recorder writes when a tracing count has gr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
 from strategy_profiles.reporting import units
 from strategy_profiles.run.events import Retraced
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class Retracing(Struct, frozen=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
@@ -16,12 +15,10 @@ from msgspec import Struct
 from strategy_profiles.analysis.account.op_time import computing_spans, distinct_ops, lines_of_ops
 from strategy_profiles.analysis.graph_file import graph_file
 from strategy_profiles.capture.graph import RECEIVES, Graph, Node, read_graph
+from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.tensorflow_names import PYTHON_OPS, type_as_written
 from strategy_profiles.tables.columns import ints
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 _ARGUMENT = "_Arg"
 _CONSTANTS = frozenset({"Const", "HostConst"})

@@ -5,7 +5,7 @@ Each value that could not be had is None, and `<name>_reason` beside it says why
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import asdict
 
@@ -15,11 +15,9 @@ from strategy_profiles.analysis.key_numbers import why_no_examples, why_no_loss
 from strategy_profiles.analysis.loop_pace import loop_pace
 from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.analysis.stragglers import Stragglers, stragglers
+from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.schema import CATEGORIES
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 Json = dict[str, Any]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from msgspec import Struct
 
@@ -20,9 +18,7 @@ from strategy_profiles.tables.columns import (
     of_segment,
     texts,
 )
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class Send(Struct, frozen=True):

@@ -6,19 +6,15 @@ the worker begins its next step (results on their way, the coordinator's turn) i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 
 from strategy_profiles.analysis.steps import typical_steps
+from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.columns import floats, ints, of_segment
 from strategy_profiles.tables.served_tables import SERVED_PARTS
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class ServedPhases(Struct, frozen=True):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import asdict
 
 from strategy_profiles.analysis.parameter_server import parameter_serving
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.tables.store import Profile
 
 Json = dict[str, Any]
 

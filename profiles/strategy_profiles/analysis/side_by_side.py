@@ -5,16 +5,12 @@ several = time in which two replicas or more compute, over the time in which any
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.tables.columns import Ints, ints, is_one_of, of_segment, of_steps
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 _COLUMNS = ("segment", "worker", "step", "replica", "category", "start_ns", "duration_ns")
 

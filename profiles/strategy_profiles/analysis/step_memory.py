@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,9 +18,7 @@ from msgspec import Struct
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.device_names import in_order
 from strategy_profiles.tables.columns import ints, of_segment
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 NO_TENSORS = "no captured step of this segment has the sizes of its tensors"
 

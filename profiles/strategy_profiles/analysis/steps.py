@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -29,9 +28,7 @@ from strategy_profiles.tables.columns import (
     of_segment,
     sorted_distinct,
 )
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 UNLIKE_THE_OTHERS, FEWEST_ALIKE, RARE = 0.5, 3, 0.1
 """Captured steps that take less than this part of the median step say little of it, if so few other

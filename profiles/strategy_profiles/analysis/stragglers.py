@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -39,9 +39,7 @@ from strategy_profiles.tables.columns import (
     ints,
     of_segment,
 )
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 Source = Literal["measured", "marks", "derived"]
 """Captured steps, timestamps of all steps, or when each worker had its batch in all steps."""

@@ -8,20 +8,17 @@ known. It was stuck if the run was then ended: what it does while it ends is out
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import last_without_step
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_files import EventSource
 from strategy_profiles.run.event_parts import StackFrame, StackPlace
 from strategy_profiles.run.layout import WorkerFolder, worker_folders
 from strategy_profiles.run.stacks import Stacks, read_stacks
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.event_files import EventSource
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 _IN_TENSORFLOW = (
     *("function", "op", "call", "input", "host-read", "tracing", "epoch-start", "workers"),

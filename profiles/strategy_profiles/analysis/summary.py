@@ -8,7 +8,6 @@ counts every step; times are of the `steps.timed` ones (see `steps`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import asdict
@@ -53,12 +52,9 @@ from strategy_profiles.analysis.steps import StepTimes
 from strategy_profiles.analysis.tpu_check import tpu_check
 from strategy_profiles.analysis.xla import num_compiled
 from strategy_profiles.answers.answer import KeyNumber
-from strategy_profiles.run.events import Environment, Note
+from strategy_profiles.run.events import Environment, Note, SegmentOpened
 from strategy_profiles.tables.schema import CATEGORIES, SCHEMA_VERSION
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 NO_SIZES = "the size of what a step moves is not known"
 NO_COST = "the run does not show what this costs"

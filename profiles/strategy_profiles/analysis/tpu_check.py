@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
 from strategy_profiles.run.event_parts import TpuFinding
 from strategy_profiles.run.events import SegmentOpened, StepCheckedForTpu
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 NOT_TPU = "the strategy is not TPUStrategy"
 NOT_RECORDED = "the run ended before its first step was done, so none was checked"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from strategy_profiles.analysis.steps import StepTimes
 from strategy_profiles.run.events import WindowCaptured
 from strategy_profiles.tables.columns import Bools
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 def has_window_edge(profile: Profile, steps: StepTimes) -> Bools:

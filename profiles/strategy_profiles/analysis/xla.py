@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from strategy_profiles.run.events import PlacementRecorded
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 def num_compiled(run: Profile, segment: int) -> int | None:

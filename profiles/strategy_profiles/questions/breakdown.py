@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from strategy_profiles.analysis.breakdown import (
     NOT_CAPTURED,
@@ -13,16 +12,12 @@ from strategy_profiles.analysis.breakdown import (
 )
 from strategy_profiles.analysis.captured_steps import length_of_steps
 from strategy_profiles.analysis.efficiency import Efficiency, efficiency
+from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.stragglers import Stragglers
 from strategy_profiles.answers.answer import Answer, Bars, Column, Missing, Part, Table, table
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.device_names import short_names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from strategy_profiles.analysis.facts import Facts
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 KEY = "breakdown"
 TITLE = "Step time of each replica"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from strategy_profiles.analysis.communication import (
     Communication,
     Traffic,
 )
+from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.key_numbers import (
     busbw,
     calls_note,
@@ -51,10 +52,7 @@ from strategy_profiles.reporting import units
 from strategy_profiles.reporting.definitions import DEFINITIONS
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.tables.schema import ESTIMATED
-
-if TYPE_CHECKING:
-    from strategy_profiles.analysis.facts import Facts
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 KEY = "communication"
 ONE = "One replica: nothing to communicate"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.input_stages import Stage, input_stages
 from strategy_profiles.answers.answer import Answer, Column, Missing, table
-
-if TYPE_CHECKING:
-    from strategy_profiles.analysis.facts import Facts
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 KEY = "input_stages"
 TITLE = "Input pipeline"

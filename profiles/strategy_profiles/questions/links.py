@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from strategy_profiles.analysis.derived_links import (
     FROM_COLLECTIVES,
@@ -22,10 +21,8 @@ from strategy_profiles.answers.answer import (
 )
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.definitions import DEFINITIONS
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.tables.store import Profile
 
 TITLE = "Between processes"
 LIGHT = 1 / 1000

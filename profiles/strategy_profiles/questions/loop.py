@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from strategy_profiles.analysis.account.regions import Line, regions_of
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.account.source_lines import LoopLine, loop_lines
 from strategy_profiles.analysis.advice.rules.input_bound import line_of_input
+from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.steps import longest_captured_step
 from strategy_profiles.answers.answer import (
     Answer,
@@ -30,10 +30,7 @@ from strategy_profiles.answers.answer import (
     table,
 )
 from strategy_profiles.reporting.palette import part_colours
-
-if TYPE_CHECKING:
-    from strategy_profiles.analysis.facts import Facts
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 KEY = "loop"
 SMALLEST = 0.01

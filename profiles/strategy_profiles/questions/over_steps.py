@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from strategy_profiles.reporting.downsample import readable_top, usual_distance
 from strategy_profiles.reporting.palette import GREY, SERIES_COLOUR, replica_colour
 from strategy_profiles.reporting.spec_changes import segment_titles
 from strategy_profiles.tables.columns import Floats, Ints, floats, ints, of_segment
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 KEY = "steps"
 THROUGHPUT_POINTS, COMPUTE_POINTS = 400, 600

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.placement import NO_PLACEMENT, DevicePlacement, Placement
 from strategy_profiles.analysis.placement import placement as placement_of
 from strategy_profiles.analysis.placement_change import How, PlacementChange, placement_change
@@ -15,11 +15,8 @@ from strategy_profiles.reporting import units
 from strategy_profiles.reporting.device_names import folded, short_names
 from strategy_profiles.reporting.gpus import gpu_lines
 from strategy_profiles.reporting.thread_pools import thread_pools
-
-if TYPE_CHECKING:
-    from strategy_profiles.analysis.facts import Facts
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.tables.store import Profile
 
 KEY = "placement"
 MOVED = "What the reconfiguration moved"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from strategy_profiles.analysis.memory import (
     DeviceMemory,
@@ -26,11 +26,7 @@ from strategy_profiles.reporting import units
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.palette import GREY, device_colour, device_colours
 from strategy_profiles.tables.columns import floats
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 KEY = "memory"
 TITLE = "Memory"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.memory_spread import FEW
 from strategy_profiles.analysis.step_memory import (
     DeviceStepMemory,
@@ -15,12 +16,7 @@ from strategy_profiles.analysis.step_memory import (
 from strategy_profiles.answers.answer import Answer, Column, Line, Lines, Missing, Table, table
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.palette import device_colours
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from strategy_profiles.analysis.facts import Facts
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 KEY = "step_memory"
 TITLE = "Memory over a step"

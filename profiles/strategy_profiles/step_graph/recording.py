@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +21,7 @@ from strategy_profiles.run.topology import has_servers
 from strategy_profiles.step_graph.timed_replicas import Timed, timed_replicas
 from strategy_profiles.tables.columns import floats, ints, is_one_of, of_segment
 from strategy_profiles.tables.schema import TABLES
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 LEADER = 0
 """The worker whose ops are recorded."""

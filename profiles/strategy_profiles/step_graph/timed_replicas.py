@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from strategy_profiles.run.events import SegmentOpened
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
@@ -17,9 +16,7 @@ import pyarrow as pa
 from strategy_profiles.errors import AnalysisError
 from strategy_profiles.tables.schema import TABLES
 from strategy_profiles.tables.sql_columns import planned_columns, with_columns
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 LONGEST_QUERY = 100_000
 """Characters. DuckDB needs minutes to plan a longer query."""

@@ -14,7 +14,6 @@ earlier versions, it is the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -25,10 +24,8 @@ from strategy_profiles.analysis.account.step_time import step_rows
 from strategy_profiles.analysis.capture_cost import capture_cost
 from strategy_profiles.analysis.cost import Cost, Source
 from strategy_profiles.analysis.steps import step_times
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.tables.store import Profile
 
 
 class Account(Struct, frozen=True):

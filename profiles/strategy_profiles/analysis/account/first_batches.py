@@ -8,7 +8,7 @@ program's own, samples between steps show that an iterator is made there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from strategy_profiles.analysis.epoch_ends import recorded_ends
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.run.event_parts import LONGEST_LINE, SourceLine
 from strategy_profiles.tables.columns import Bools
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 LONGER = 3.0
 """A first step of an epoch takes this many times as long as a usual step, or is one."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +16,7 @@ from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.run.loop_scope import loop_in, plain
 from strategy_profiles.run.tensorflow_names import type_as_written
 from strategy_profiles.tables.columns import Ints, codes, distinct, ints, of_segment, of_steps
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 _Of = tuple[str | None, bool, str | None]
 """Line, whether it is trained, and loop of an op."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -30,9 +30,7 @@ from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.run.event_parts import StackPlace
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.columns import Bools, Floats, Ints
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 SHORTEST_MS = 5000.0
 USUAL_TIMES, LONGEST_TIMES = 20.0, 2.0

@@ -7,8 +7,6 @@ no sample between them, is an hour long.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,9 +15,7 @@ from strategy_profiles.analysis.steps import StepTimes
 from strategy_profiles.run.events import Note
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.columns import Floats, Ints
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 _SAME_NS = 1_000_000_000
 """The recorder notes no smaller change."""

@@ -10,7 +10,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,9 +21,7 @@ from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.run.event_parts import SourceLine
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.columns import Bools
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 SMALLEST = 0.02
 """Share of the loop from which a line is shown."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,9 +12,7 @@ from strategy_profiles.analysis.program_loops import loop_calling
 from strategy_profiles.run.event_parts import Loop, StackFrame
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.columns import Ints
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 MOST = 0.5
 """Share of the samples in steps that must be in the function."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,9 @@ from strategy_profiles.analysis.breakdown import step_breakdown
 from strategy_profiles.analysis.causes import held_up
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.run.event_parts import StackPlace
+from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.schema import CATEGORIES
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 MOST_OPS = 10
 _KERAS = ("validation", "predict", "checkpoint")

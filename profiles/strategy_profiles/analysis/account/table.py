@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from strategy_profiles.analysis.account.account import Account, account
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.tables.schema import TABLES
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 def table(profile: Profile) -> pa.Table:

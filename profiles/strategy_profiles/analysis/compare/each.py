@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from strategy_profiles.analysis.compare.metrics import METRICS, MetricChange
 from strategy_profiles.analysis.compare.run_comparison import RunComparison, compare_runs
 from strategy_profiles.errors import AnalysisError
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 MOST_RUNS = 6
 """Runs in one table, the first one included."""

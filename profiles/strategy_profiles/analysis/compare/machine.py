@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from strategy_profiles.reporting.gpus import gpu_kinds
 from strategy_profiles.run.event_parts import Gpu
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 
 class Machine(msgspec.Struct, frozen=True):

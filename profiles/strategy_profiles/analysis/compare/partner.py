@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from strategy_profiles.analysis.compare.run_time import MIN_STEPS, time_of_segment
 from strategy_profiles.reporting import units
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 COMPLETE = ("finished", "stopped")
 """States of a run that ended as it was meant to, by itself or by Stop."""

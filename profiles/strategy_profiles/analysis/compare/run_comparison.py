@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -38,11 +38,9 @@ from strategy_profiles.analysis.xla import compiled_on_one_side, num_compiled
 from strategy_profiles.errors import AnalysisError
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.spec_changes import describe
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.run.manifest import Program
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.run.manifest import Program
+from strategy_profiles.tables.store import Profile
 
 
 def busier_for_one_side(

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -24,10 +24,7 @@ from strategy_profiles.errors import LabError
 from strategy_profiles.reporting.gpus import gpu_kinds
 from strategy_profiles.run.manifest import read_run_file
 from strategy_profiles.run.stamp import stamp_of
-from strategy_profiles.tables.store import load
-
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, load
 
 MOST_RUNS = 24
 """Limit on the other runs that count, newest first; to read one takes some tens of milliseconds."""

@@ -12,19 +12,16 @@ There, the mean of as many steps in a row as there are workers counts as one ste
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from strategy_profiles.analysis.steps import StepTimes, step_times
+from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.columns import Floats
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 MIN_STEPS = 16
 """Fewer steady steps than this tell nothing of the noise within a run."""

@@ -13,20 +13,15 @@ contradict the bounds. All ranks end together, so the median of reduced_p - redu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from strategy_profiles.clocks.estimate import Clocks, WorkerClock
 from strategy_profiles.run.topology import has_servers
+from strategy_profiles.tables.columns import Ints
 from strategy_profiles.tables.mark_rows import MarkRows
+from strategy_profiles.tables.store import Profile
 
-if TYPE_CHECKING:
-    from strategy_profiles.tables.store import Profile
-
-Ints = npt.NDArray[np.int64]
 MIN_STEPS = 3
 LATE_MARKS = 0.1
 """This share of the steps may have marks that were taken late."""

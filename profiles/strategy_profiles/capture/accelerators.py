@@ -22,8 +22,8 @@ from strategy_profiles.capture import kernel_names, xspace
 from strategy_profiles.capture.graph import CATEGORY_NAMES, RECEIVES, SENDS, Graph, Node
 from strategy_profiles.capture.launches import device_windows, launching_calls
 from strategy_profiles.capture.xspace import Executed, XSpaceColumns
+from strategy_profiles.tables.columns import Ints
 
-Ints = NDArray[np.int64]
 _COLLECTIVE = CATEGORY_NAMES.index("collective")
 _ACCELERATOR = re.compile(r"device:(GPU|TPU):(\d{1,9})$")
 

@@ -37,8 +37,7 @@ from strategy_profiles.capture.joined import (
     OpEvents,
 )
 from strategy_profiles.run.replica_scope import replica_in
-
-Ints = NDArray[np.int64]
+from strategy_profiles.tables.columns import Ints
 
 
 @dataclass(frozen=True, slots=True)

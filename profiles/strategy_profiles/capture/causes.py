@@ -19,7 +19,6 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strategy_profiles.capture import event_names, xspace
 from strategy_profiles.capture.attribution import Attribution
@@ -36,10 +35,9 @@ from strategy_profiles.capture.python_samples import (
 from strategy_profiles.run.injected_delay import is_injected
 from strategy_profiles.run.loop_scope import loop_in
 from strategy_profiles.run.tensorflow_names import DEBUGGING_OPS, PYTHON_OPS
-from strategy_profiles.tables.columns import sorted_distinct
+from strategy_profiles.tables.columns import Ints, sorted_distinct
 from strategy_profiles.tables.schema import CALLS
 
-Ints = NDArray[np.int64]
 Row = dict[str, Any]
 """One cause in one step: `step` is the index of the step in the capture, lengths are in ns."""
 

@@ -28,8 +28,8 @@ from strategy_profiles.capture.grouping import group_max, groups_by, rank_in_gro
 from strategy_profiles.capture.joined import COLLECTIVE, Joined
 from strategy_profiles.capture.kernel_names import collective_of
 from strategy_profiles.capture.reductions import Reduction, find_reductions
+from strategy_profiles.tables.columns import Ints
 
-Ints = NDArray[np.int64]
 _WITHOUT_PEERS = "/job:localhost/"
 """Devices of a process that belongs to no cluster."""
 

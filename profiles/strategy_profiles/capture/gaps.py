@@ -11,12 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.capture.joined import Joined, Occurrences, OpEvents, Steps
-
-Ints = NDArray[np.int64]
+from strategy_profiles.tables.columns import Ints
 
 
 @dataclass(frozen=True, slots=True)

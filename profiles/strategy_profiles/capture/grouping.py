@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from strategy_profiles.tables.columns import distinct
-
-Ints = NDArray[np.int64]
+from strategy_profiles.tables.columns import Ints, distinct
 
 
 def groups_by(*columns: Ints) -> Ints:

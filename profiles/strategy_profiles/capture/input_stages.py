@@ -12,13 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strategy_profiles.capture import event_names, xspace
 from strategy_profiles.capture.joined import Joined
 from strategy_profiles.capture.xspace import Events, StageSettings
+from strategy_profiles.tables.columns import Ints
 
-Ints = NDArray[np.int64]
 _COLUMNS = (
     "step",
     "name",

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from strategy_profiles.tables.columns import Ints
 
 
 def index_containing(starts: Ints, ends: Ints, times: Ints) -> Ints:

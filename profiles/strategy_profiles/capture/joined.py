@@ -33,8 +33,7 @@ from strategy_profiles.capture.grouping import group_max, groups_by, rank_in_gro
 from strategy_profiles.capture.intervals import index_containing
 from strategy_profiles.capture.step_calls import steps_of_calls
 from strategy_profiles.capture.xspace import Events, XSpaceColumns
-
-Ints = NDArray[np.int64]
+from strategy_profiles.tables.columns import Ints
 
 COMPUTE, COLLECTIVE, TRANSFER, INPUT, WAIT, OTHER, DELAY = range(7)
 FUNCTION = "__inference_"

@@ -7,9 +7,8 @@ no result. Kernels therefore belong to the step that launched them.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from strategy_profiles.tables.columns import Ints
 
 
 def launching_calls(kernels: Ints, calls: Ints) -> Ints:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from strategy_profiles.capture.xspace import Events
-
-Ints = NDArray[np.int64]
+from strategy_profiles.tables.columns import Ints
 
 
 def steps_of_calls(

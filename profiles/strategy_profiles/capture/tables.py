@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from strategy_profiles.capture.attribution import Attribution, SplitSteps
 from strategy_profiles.capture.bandwidth import bandwidths
@@ -21,9 +20,9 @@ from strategy_profiles.capture.joined import (
     Joined,
     Occurrences,
 )
+from strategy_profiles.tables.columns import Ints
 from strategy_profiles.tables.schema import CATEGORIES, ESTIMATED
 
-Ints = NDArray[np.int64]
 Columns = dict[str, Any]
 
 CLOCKS = ("host", "device")

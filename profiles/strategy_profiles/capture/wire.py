@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from strategy_profiles.tables.columns import Ints
+
 Bytes = NDArray[np.uint8]
-Ints = NDArray[np.int64]
 
 PADDING = b"\0" * 16
 """Appended to a buffer so that reading a varint never exceeds it."""

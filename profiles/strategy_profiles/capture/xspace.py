@@ -22,8 +22,7 @@ from strategy_profiles.capture import event_names, kernel_names, wire
 from strategy_profiles.capture.graph import CATEGORY_NAMES, COLLECTIVES
 from strategy_profiles.capture.xplane_message import message_class
 from strategy_profiles.errors import LabError
-
-Ints = NDArray[np.int64]
+from strategy_profiles.tables.columns import Ints
 
 DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, TRACING, STAGE, COMPILING, LAUNCH, _COLLECTIVE = range(
     12

@@ -26,11 +26,9 @@ from strategy_profiles.clocks.estimate import Clocks
 from strategy_profiles.run.event_files import EventSource
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.topology import has_coordinator, replicas_of
+from strategy_profiles.tables.columns import Ints
 from strategy_profiles.tables.mark_rows import MarkRows
 from strategy_profiles.tables.marks_table import last_gradients_ns
-
-Ints = npt.NDArray[np.int64]
-
 
 TELLING = 0.2
 """Share of the median step by which a worker is usually late, if only the begin of its steps is

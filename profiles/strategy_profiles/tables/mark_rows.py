@@ -20,9 +20,7 @@ from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.injected_delay import injected_delays
 from strategy_profiles.run.step_columns import StepColumns
 from strategy_profiles.run.topology import is_pod, worker_of
-from strategy_profiles.tables.columns import distinct
-
-Ints = npt.NDArray[np.int64]
+from strategy_profiles.tables.columns import Ints, distinct
 
 
 class MarkRows(Struct, frozen=True):

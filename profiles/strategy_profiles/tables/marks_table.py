@@ -15,12 +15,10 @@ import pyarrow as pa
 from strategy_profiles.clocks.estimate import Clocks
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.topology import has_servers
-from strategy_profiles.tables.columns import distinct
+from strategy_profiles.tables.columns import Ints, distinct
 from strategy_profiles.tables.mark_phases import between_marks
 from strategy_profiles.tables.mark_rows import MarkRows
 from strategy_profiles.tables.schema import TABLES
-
-Ints = npt.NDArray[np.int64]
 
 
 def marks_table(

@@ -14,19 +14,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.arrivals import Arrivals
-from strategy_profiles.tables.columns import floats, ints
+from strategy_profiles.tables.columns import Floats, Ints, floats, ints
 from strategy_profiles.tables.mark_phases import between_marks, fill_step
 from strategy_profiles.tables.mark_rows import MarkRows
 from strategy_profiles.tables.marks_table import replica_devices
 from strategy_profiles.tables.schema import CATEGORIES, TABLES
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 _BANDWIDTHS = ("algbw_gbps", "busbw_gbps")
 
 

@@ -22,9 +22,8 @@ from strategy_profiles.run.event_files import EventSource
 from strategy_profiles.run.event_parts import ServedVariable
 from strategy_profiles.run.events import ClosureDone, SegmentOpened, VariablesServed
 from strategy_profiles.run.injected_delay import injected_delays
+from strategy_profiles.tables.columns import Floats
 from strategy_profiles.tables.schema import TABLES
-
-Floats = npt.NDArray[np.float64]
 
 SERVED_PARTS = ("input", "pull", "compute", "delay", "push")
 """What a worker does in a step, one after the other. All but the delay that the lab injected lie

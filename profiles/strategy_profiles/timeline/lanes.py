@@ -7,7 +7,8 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from strategy_profiles.tables.columns import Ints
+
 MOST_CHAINS = 64
 
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from strategy_profiles.analysis.clocks import worker_clocks
 from strategy_profiles.capture.grouping import groups_by
-from strategy_profiles.tables.columns import is_one_of, of_steps
+from strategy_profiles.tables.columns import Ints, is_one_of, of_steps
 from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.tables.threads import in_threads, meanwhile
@@ -43,7 +43,6 @@ from strategy_profiles.timeline.span_parts import (
     order_part,
 )
 
-Ints = npt.NDArray[np.int64]
 COLLECTIVE, WAIT, TRANSFER = "collective", "wait", "transfer"
 """Categories of spans: a collective is waiting for the last rank, then transfer."""
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from strategy_profiles.run.events import WindowCaptured
 from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.tables.columns import Bools, Ints
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline.layout import Timeline, captured_steps, lay_out, origin_of
 from strategy_profiles.timeline.one_clock import parts_on_one_clock
@@ -33,9 +33,6 @@ _NEWEST_STEPS = 40
 """Twice as many as the page opens on (`app/strategy_app/frontend/timeline/view.js`)."""
 _MARGIN = 0.15
 """Of a step's length: what the page shows on either side of it."""
-
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

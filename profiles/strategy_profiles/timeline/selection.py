@@ -11,14 +11,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from strategy_profiles.capture.intervals import Intervals
+from strategy_profiles.tables.columns import Ints
 from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.timeline.layout import Timeline, Track
 from strategy_profiles.timeline.self_time import self_times
 
-Ints = npt.NDArray[np.int64]
 MAX_OPS = 200
 _IDLE = "idle"
 _BY_PRIORITY = ("delay", "compute", "transfer", "wait", "input")

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from strategy_profiles.tables.columns import sorted_distinct
-
-Ints = npt.NDArray[np.int64]
+from strategy_profiles.tables.columns import Ints, sorted_distinct
 
 
 def self_times(start: Ints, end: Ints, track: Ints, thread: Ints) -> Ints:

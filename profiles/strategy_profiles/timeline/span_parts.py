@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from strategy_profiles.tables.columns import Ints
 from strategy_profiles.tables.threads import in_threads
 
-Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Key = tuple[int, int, str]
 """Worker, replica or -1, and device of a track."""

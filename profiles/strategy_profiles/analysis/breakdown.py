@@ -6,16 +6,15 @@ the middle half of those steps by wall time: one hiccup moves them little, and t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.no_capture import LOST, capture_problems
-from strategy_profiles.analysis.served_phases import served_phases
 from strategy_profiles.analysis.steps import StepTimes, step_times, typical_steps
 from strategy_profiles.run.events import NO_OPS_IN, WHY_NO_OPS, Note, SegmentOpened
 from strategy_profiles.run.topology import has_servers, worker_of
@@ -30,6 +29,7 @@ from strategy_profiles.tables.columns import (
 )
 from strategy_profiles.tables.mark_phases import fill_step
 from strategy_profiles.tables.schema import CATEGORIES
+from strategy_profiles.tables.served_tables import SERVED_PARTS
 from strategy_profiles.tables.store import Profile
 
 NO_DATA = "the segment has neither a capture window nor per-replica timestamps"
@@ -188,13 +188,49 @@ def _of_others(
 
 def _of_served(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     """Workers of parameter servers have only closures, each of one worker."""
-    replicas = tuple(
-        ReplicaBreakdown(**asdict(phases), source="marks")
-        for phases in served_phases(profile, segment)
-    )
+    rows = of_segment(profile.table("closures"), segment.segment)
+    workers = distinct(ints(rows, "worker"))[0].tolist()
+    known = (_of_server_worker(rows, number, segment.replica_devices) for number in workers)
+    replicas = tuple(item for item in known if item is not None)
     if not replicas:
         return StepBreakdown(segment.segment, _unknown(segment), None, NO_PARTS, is_in_sync=False)
     return StepBreakdown(segment.segment, replicas, "marks", None, is_in_sync=False)
+
+
+def _of_server_worker(
+    rows: pa.Table, number: int, devices: Sequence[str]
+) -> ReplicaBreakdown | None:
+    """Where a step of a worker of parameter servers goes: from one start to its next.
+
+    Pull and push are transfer. Workers do not wait for each other, so there is no wait; the rest
+    until the worker begins its next step (results on their way, the coordinator's turn) is idle.
+    """
+    own = rows.filter(pa.array(ints(rows, "worker") == number))
+    own = own.take(pa.array(np.argsort(ints(own, "start_ns"), kind="stable")))
+    cycle = np.diff(ints(own, "start_ns")) / 1e6
+    # A step counts where the next one begins: the first one prepares, the last has no next.
+    parts = {name: floats(own, f"{name}_ms")[1:-1] for name in SERVED_PARTS}
+    cycle = cycle[1:]
+    if not cycle.size or not all(np.isfinite(values).all() for values in parts.values()):
+        return None
+    step = ints(own, "step")[1:-1]
+    typical = np.isin(step, typical_steps(step, cycle))
+    mean_ms = {name: float(values[typical].mean()) for name, values in parts.items()}
+    wall = float(cycle[typical].mean())
+    return ReplicaBreakdown(
+        replica=number - 1,
+        worker=number,
+        device=devices[number - 1] if 0 < number <= len(devices) else None,
+        num_steps=int(typical.sum()),
+        wall_ms=max(wall, sum(mean_ms.values())),
+        compute_ms=mean_ms["compute"],
+        delay_ms=mean_ms["delay"],
+        wait_ms=0.0,
+        transfer_ms=mean_ms["pull"] + mean_ms["push"],
+        input_ms=mean_ms["input"],
+        idle_ms=max(wall - sum(mean_ms.values()), 0.0),
+        source="marks",
+    )
 
 
 def without_warm_up(rows: pa.Table, segment: SegmentOpened, steps: StepTimes) -> pa.Table:

@@ -265,8 +265,8 @@ def _tpu_check(profile: Profile, segment: SegmentOpened) -> Json:
     """What a real TPU would do with the step; None, with a reason, if that was not checked."""
     check = tpu_check(profile, segment)
     known = {
-        "findings": msgspec.to_builtins(list(check.findings)),
-        "unchecked": list(check.unchecked),
+        "findings": msgspec.to_builtins(check.findings),
+        "unchecked": check.unchecked,
         "num_ops": check.num_ops,
         "lookup_ms": check.lookup_ms,
         "lowering_ms": check.lowering_ms,

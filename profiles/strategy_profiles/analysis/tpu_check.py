@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
-from strategy_profiles.run.event_parts import TpuFinding
 from strategy_profiles.run.events import SegmentOpened, StepCheckedForTpu
 from strategy_profiles.tables.store import Profile
 
@@ -19,37 +16,11 @@ OUTCOMES = {
 """What a TPU does with an op, and how that is said."""
 
 
-class TpuCheck(Struct, frozen=True):
-    """The answer for a segment; `reason` says why it is unknown."""
-
-    findings: tuple[TpuFinding, ...] = ()
-    unchecked: tuple[str, ...] = ()
-    num_ops: int = 0
-    lookup_ms: float | None = None
-    lowering_ms: float | None = None
-    reason: str | None = None
-
-    def of(self, outcome: str) -> list[TpuFinding]:
-        return [each for each in self.findings if each.outcome == outcome]
-
-
-def tpu_check(profile: Profile, segment: SegmentOpened) -> TpuCheck:
+def tpu_check(profile: Profile, segment: SegmentOpened) -> StepCheckedForTpu:
     """What XLA's compiler would say of a segment's step on a real TPU."""
-    if not segment.core_devices:
-        return TpuCheck(reason=NOT_TPU)
-    event = _event(profile, segment.segment)
-    if event is None:
-        return TpuCheck(reason=NOT_RECORDED)
-    return TpuCheck(
-        findings=tuple(event.findings),
-        unchecked=tuple(event.unchecked),
-        num_ops=event.num_ops,
-        lookup_ms=event.lookup_ms,
-        lowering_ms=event.lowering_ms,
-        reason=event.reason,
-    )
-
-
-def _event(profile: Profile, segment: int) -> StepCheckedForTpu | None:
-    events = (event for event in profile.events(StepCheckedForTpu) if event.segment == segment)
-    return next(events, None)
+    if segment.core_devices:
+        for event in profile.events(StepCheckedForTpu):
+            if event.segment == segment.segment:
+                return event
+    reason = NOT_RECORDED if segment.core_devices else NOT_TPU
+    return StepCheckedForTpu(segment.segment, [], [], 0, None, None, reason)

@@ -370,6 +370,10 @@ class StepCheckedForTpu(Recorded, frozen=True, tag="tpu_check"):
     reason: Text | None = None
     """Why the step was not checked at all; null if it was."""
 
+    def of(self, outcome: str) -> list[TpuFinding]:
+        """The findings with an outcome."""
+        return [each for each in self.findings if each.outcome == outcome]
+
 
 class ClosureDone(Recorded, frozen=True, tag="closure"):
     """Coordinator of parameter servers: a worker has run a closure, which is a step of the run."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ import tensorflow as tf
 
 from strategy_profiles.capture import event_names
 from strategy_profiles.run.event_log import StepFields
-from strategy_profiles.run.events import Event
+from strategy_profiles.run.events import Event, StepDone
 
 StepResult = tuple[float, list[list[int]] | None]
 """A step's loss and its timestamps."""
@@ -48,7 +47,7 @@ class RecordedStep:
     """Steps of the program in this one: a call may do several of them on the device."""
     first_ended_ns: int | None = None
     """When the first of several steps ended (monotonic clock), if it alone is timed: it traces."""
-    divided: Sequence[Callable[[RecordedStep], StepPart]] | None = None
+    divided: Sequence[Callable[[RecordedStep], StepDone]] | None = None
     """The steps that this one turned out to be, if they are no equal parts of it."""
     start_ns = 0
     """Wall clock, ns since the epoch."""
@@ -156,7 +155,7 @@ class RecordedStep:
             return (self,)
         return [_equal_part(self, index) for index in range(self.num_steps)]
 
-    def divide(self, parts: Sequence[Callable[[RecordedStep], StepPart]]) -> None:
+    def divide(self, parts: Sequence[Callable[[RecordedStep], StepDone]]) -> None:
         """Record these parts as steps, because they turned out not to be one."""
         self.divided, self.num_steps = parts, len(parts)
 
@@ -182,22 +181,7 @@ class RecordedStep:
             self.read, self.is_of_program = None, False
 
 
-@dataclass(frozen=True, slots=True)
-class StepPart:
-    """One of several steps that were recorded together."""
-
-    segment: int
-    step: int
-    start_ns: int
-    wall_ms: float
-    loss: float | None
-    examples: int | None
-    input_ms: float | None
-    captured: bool
-    marks_ns: None = None
-
-
-def _equal_part(call: RecordedStep, index: int) -> StepPart:
+def _equal_part(call: RecordedStep, index: int) -> StepDone:
     """One step of a call that does several."""
     num_steps, first_ended_ns = call.num_steps, call.first_ended_ns
     if first_ended_ns is None:
@@ -208,7 +192,7 @@ def _equal_part(call: RecordedStep, index: int) -> StepPart:
         equal_ms = (call.wall_ms - first_ms) / (num_steps - 1)
         wall_ms = equal_ms if index else first_ms
         after_ms = first_ms + (index - 1) * equal_ms if index else 0.0
-    return StepPart(
+    return StepDone(
         segment=call.segment,
         step=call.step + index,
         start_ns=call.start_ns + int(after_ms * 1e6),

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from strategy_core.recorder.step import StepPart, StepResult
+from strategy_core.recorder.step import StepResult
 from strategy_core.tracing.calls import Call
 from strategy_core.tracing.values import number_in
+from strategy_profiles.run.events import StepDone
 
 
 def read_losses(calls: Sequence[Call]) -> StepResult:
@@ -18,18 +19,18 @@ def read_losses(calls: Sequence[Call]) -> StepResult:
     return math.nan, None
 
 
-def as_steps(calls: Sequence[Call], num_workers: int) -> Sequence[Callable[[Any], StepPart]]:
+def as_steps(calls: Sequence[Call], num_workers: int) -> Sequence[Callable[[Any], StepDone]]:
     """Each call as a step of its own, given the recorded step that they all were."""
     return [_as_step(call, index, num_workers) for index, call in enumerate(calls)]
 
 
-def _as_step(call: Call, index: int, num_workers: int) -> Callable[[Any], StepPart]:
+def _as_step(call: Call, index: int, num_workers: int) -> Callable[[Any], StepDone]:
     start_ns, begin_ns = call.first_began()
     examples = None if call.num_examples is None else num_workers * call.num_examples
     waited_ns = [each.took_ns for each in call.fetched]
 
-    def part(step: Any) -> StepPart:
-        return StepPart(
+    def part(step: Any) -> StepDone:
+        return StepDone(
             segment=step.segment,
             step=step.step + index,
             start_ns=start_ns,

@@ -6,9 +6,10 @@ import streamlit as st
 
 from strategy_app.widgets.table import number, show_table, text
 from strategy_app.widgets.text import as_markdown, plain
-from strategy_profiles.analysis.tpu_check import OUTCOMES, TpuCheck
+from strategy_profiles.analysis.tpu_check import OUTCOMES
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import TpuFinding
+from strategy_profiles.run.events import StepCheckedForTpu
 
 SHOWN = 5
 """So many ops of a kind have their sentences in full; the others are rows of a table."""
@@ -25,7 +26,7 @@ _COLUMNS = {
 }
 
 
-def show_on_tpu(check: TpuCheck) -> None:
+def show_on_tpu(check: StepCheckedForTpu) -> None:
     """What a real TPU would refuse, run on its host, or run at a cost; what was not checked."""
     st.header("On a real TPU")
     if check.reason:

@@ -37,11 +37,6 @@ def number(title: str, value: Callable[[Any], object], **options: Any) -> Column
     return Column(st.column_config.NumberColumn(title, **options), value)
 
 
-def texts(title: str, value: Callable[[Any], object], **options: Any) -> Column:
-    """A column whose values are lists of texts."""
-    return Column(st.column_config.ListColumn(title, **options), value)
-
-
 def show_table(
     key: str,
     items: Sequence[Any],

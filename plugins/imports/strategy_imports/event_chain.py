@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_profiles.capture.wire import Bytes, Ints, read_varints
+from strategy_profiles.capture.wire import Bytes, read_varints
+from strategy_profiles.tables.columns import Ints
 
 EVENTS_TAG = 0x22
 """Field 4 of `XLine`, length-delimited."""

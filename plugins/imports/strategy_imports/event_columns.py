@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from strategy_imports.event_shapes import DURATION, KIND, OFFSET, Shape, Shapes, Words
 from strategy_imports.inline_texts import InlineTexts
 from strategy_imports.recording import TEXT_STATS
-from strategy_profiles.capture.wire import Bytes, Ints, read_event_times, read_varints
+from strategy_profiles.capture.wire import Bytes, read_event_times, read_varints
+from strategy_profiles.tables.columns import Ints
 
 _METADATA_ID, _STATS = 0x08, 0x22
 _NUMBERS = (0x18, 0x20, 0x38)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strategy_imports.proto_fields import DamagedError, varint
-from strategy_profiles.capture.wire import Bytes, Ints
+from strategy_profiles.capture.wire import Bytes
+from strategy_profiles.tables.columns import Ints
 
 KIND, OFFSET, DURATION = "metadata_id", "offset_ps", "duration_ps"
 

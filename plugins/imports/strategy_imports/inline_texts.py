@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from strategy_profiles.capture.wire import Bytes, Ints, read_varints
+from strategy_profiles.capture.wire import Bytes, read_varints
+from strategy_profiles.tables.columns import Ints
 
 _MOST = 100_000
 """Distinct texts of a plane. Those that follow are left out, for all are kept in memory."""

@@ -38,8 +38,8 @@ from strategy_imports.recording import (
 )
 from strategy_imports.xplane_line import LATEST_NS, LineReader
 from strategy_imports.xplane_names import Place, PlaneNames, read_names
-from strategy_profiles.capture.wire import Ints
 from strategy_profiles.guards import open_file
+from strategy_profiles.tables.columns import Ints
 
 _MOST_DIRECT = 1 << 20
 

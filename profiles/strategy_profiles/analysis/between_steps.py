@@ -23,10 +23,6 @@ class BetweenSteps(Struct, frozen=True):
     gaps_ms: Floats
     """Each gap's length, in order."""
 
-    @property
-    def median_ms(self) -> float | None:
-        return float(np.median(self.gaps_ms)) if self.gaps_ms.size else None
-
 
 def between_steps(profile: Profile, segment: int) -> BetweenSteps:
     """The gaps between the steps of the lowest worker, as `steps` are."""

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from strategy_profiles.analysis.account.op_time import distinct_ops, lines_of_ops
+from strategy_profiles.analysis.account.op_time import computing_spans, distinct_ops, lines_of_ops
 from strategy_profiles.analysis.steps import step_times, typical_captured_steps
 from strategy_profiles.run.tensorflow_names import type_as_written
-from strategy_profiles.tables.columns import Bools, Ints, ints, of_segment, of_steps
+from strategy_profiles.tables.columns import Bools, ints
 from strategy_profiles.tables.store import Profile
 
 
@@ -37,7 +37,7 @@ def longer_op(
 ) -> LongerOp | None:
     """Of the typical captured steps; None without captures, or if no op takes longer."""
     steps = typical_captured_steps(profile, segment)
-    rows = _computing(profile, segment, steps)
+    rows = computing_spans(profile, segment, steps)
     replicas = pa.array([replica, *others], rows.schema.field("replica").type)
     rows = rows.filter(pc.is_in(rows["replica"], replicas))
     is_late, num_steps = ints(rows, "replica") == replica, max(1, steps.size)
@@ -52,17 +52,9 @@ def growing_op(profile: Profile, segment: int) -> LongerOp | None:
     if steps.size < 2:
         return None
     earlier, later = np.array_split(steps, 2)
-    rows = _computing(profile, segment, steps)
+    rows = computing_spans(profile, segment, steps)
     is_later = ints(rows, "step") >= later[0]
     return _longer(profile, segment, rows, is_later, (later.size, earlier.size))
-
-
-def _computing(profile: Profile, segment: int, steps: Ints) -> pa.Table:
-    """The ops of replicas in these steps."""
-    columns = ("segment", "step", "replica", "name", "op", "category", "duration_ns")
-    rows = of_segment(of_steps(profile.columns("spans", columns), set(steps.tolist())), segment)
-    is_own = pc.equal(rows["category"].cast(pa.string()), "compute")
-    return rows.filter(pc.and_(is_own, rows["replica"].is_valid()))
 
 
 def _longer(

@@ -99,8 +99,7 @@ def _others(inputs: list[Node]) -> list[Node]:
 
 def _data_inputs(graph: Graph, node: Node) -> list[Node]:
     """Return the producers of a node's inputs, without control edges and constants."""
-    wanted = {text.partition(":")[0] for text in node.inputs if not text.startswith("^")}
-    return [p for p in graph.producers(node) if p.name in wanted and p.op != "Const"]
+    return [p for p in graph.data_producers(node) if p.op != "Const"]
 
 
 def _detour(graph: Graph, source: str, every: list[Node], nodes: list[Node]) -> Detour | None:

@@ -92,12 +92,10 @@ def _foreign_inputs(graph: Graph, node: Node) -> set[int]:
 
 def _data_inputs(graph: Graph, node: Node) -> list[Node]:
     """Return the producers of a node's inputs, without control edges, through `Identity` ops."""
-    names = [text.split(":")[0] for text in node.inputs if not text.startswith("^")]
     producers = []
-    for producer in graph.producers(node):
-        if producer.name in names:
-            is_copy = producer.op == "Identity"
-            producers += _data_inputs(graph, producer) if is_copy else [producer]
+    for producer in graph.data_producers(node):
+        is_copy = producer.op == "Identity"
+        producers += _data_inputs(graph, producer) if is_copy else [producer]
     return producers
 
 

@@ -1,11 +1,9 @@
 """Follow a run while it is written: read the events after a cursor from all its event files.
 
-    tail = Tail(run)
-    while showing:
-        for told in tail.read():  # of `strategy_profiles.run.events`, with writers, oldest first
-            ...
-
-A cursor can be encoded as text, so that a browser that reconnects continues at the same position.
+tail = Tail(run)
+while showing:
+    for told in tail.read():  # of `strategy_profiles.run.events`, with writers, oldest first
+        ...
 """
 
 from __future__ import annotations
@@ -19,12 +17,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from strategy_profiles.errors import RunFolderError
 from strategy_profiles.run.event_decoder import LeftOut, decode_lines
 from strategy_profiles.run.event_log import read_end, read_lines
 from strategy_profiles.run.events import Event
 from strategy_profiles.run.layout import launcher_files, worker_folders
-from strategy_profiles.user_input.text import quoted, whole_or_none
 
 
 class WrittenEvent(NamedTuple):
@@ -53,24 +49,6 @@ class Cursor:
     """The number of bytes read of each event file, by its path in the run folder."""
 
     offsets: Mapping[str, int] = field(default_factory=dict)
-
-    def encode(self) -> str:
-        """Encode for a URL, like `launcher.jsonl:120,worker-0-0/events.jsonl:5431`."""
-        return ",".join(f"{file}:{offset}" for file, offset in sorted(self.offsets.items()))
-
-    @classmethod
-    def decode(cls, text: str) -> Cursor:
-        """Decode the text of `encode`. Raises RunFolderError if it is not a cursor."""
-        offsets = {}
-        for part in filter(None, text.split(",")):
-            file, _, offset = part.rpartition(":")
-            position = whole_or_none(offset)
-            if not file or position is None:
-                raise RunFolderError(
-                    f"The cursor {quoted(text)} is damaged", advice="A cursor is FILE:BYTES,..."
-                )
-            offsets[file] = position
-        return cls(offsets)
 
 
 Choose = Callable[[bytes, float], bytes]

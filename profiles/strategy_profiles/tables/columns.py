@@ -122,3 +122,12 @@ def mean(values: Floats) -> float | None:
     """Return the mean of the finite values, or None if there are none."""
     known = values[np.isfinite(values)]
     return float(known.mean()) if known.size else None
+
+
+def nulls(num_rows: int, kind: pa.DataType) -> pa.Array:
+    """Return so many nulls of a type."""
+    if not pa.types.is_dictionary(kind):
+        return pa.nulls(num_rows, kind)
+    # `pa.nulls` puts the null into the dictionary, which Parquet does not support.
+    indices, texts = pa.nulls(num_rows, kind.index_type), pa.array([], kind.value_type)
+    return pa.DictionaryArray.from_arrays(indices, texts)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from strategy_profiles.guards import RefusedFileError, open_file
+from strategy_profiles.tables.columns import nulls
 from strategy_profiles.tables.recorded import checksum
 from strategy_profiles.tables.row_check import fitting_rows
 from strategy_profiles.tables.schema import ADDED, COLUMNS, MOST_OTHER_ROWS, MOST_ROWS, TABLES
@@ -228,15 +229,7 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = [
         table[field.name].cast(field.type)
         if field.name in table.column_names
-        else _nulls(table.num_rows, field.type)
+        else nulls(table.num_rows, field.type)
         for field in schema
     ]
     return pa.table(columns, schema=schema)
-
-
-def _nulls(num_rows: int, kind: pa.DataType) -> pa.Array:
-    if not pa.types.is_dictionary(kind):
-        return pa.nulls(num_rows, kind)
-    # `pa.nulls` puts the null into the dictionary, which Parquet does not support.
-    indices, texts = pa.nulls(num_rows, kind.index_type), pa.array([], kind.value_type)
-    return pa.DictionaryArray.from_arrays(indices, texts)

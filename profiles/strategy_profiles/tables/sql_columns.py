@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from strategy_profiles.tables.columns import nulls
 from strategy_profiles.tables.schema import TABLES, WINDOW_TABLES
 
 if TYPE_CHECKING:
@@ -61,10 +62,5 @@ def with_columns(profile: Profile, name: str, columns: Collection[str]) -> pa.Ta
 
 def _nulls(kind: pa.DataType, chunks: list[int]) -> pa.ChunkedArray:
     """Return nulls in chunks that share their memory."""
-    num = max(chunks, default=0)
-    if pa.types.is_dictionary(kind):
-        indices, texts = pa.nulls(num, kind.index_type), pa.array([], kind.value_type)
-        longest = pa.DictionaryArray.from_arrays(indices, texts)
-    else:
-        longest = pa.nulls(num, kind)
+    longest = nulls(max(chunks, default=0), kind)
     return pa.chunked_array([longest.slice(0, length) for length in chunks], kind)

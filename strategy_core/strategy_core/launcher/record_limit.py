@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from strategy_profiles.run.remove import folder_bytes
+
 LOOK_EVERY_S = 10.0
 
 
@@ -23,20 +25,9 @@ class RecordLimit:
             return None
         self._look_at = now + LOOK_EVERY_S
         limit_mb: int = spec["capture"]["limit_mb"]
-        if _num_bytes(self._folder) < limit_mb * 1_000_000:
+        if folder_bytes(self._folder) < limit_mb * 1_000_000:
             return None
         return (
             f"The run is stopped: its folder holds {limit_mb:,} MB, which is the "
             "limit of a run that goes on until it is stopped (capture.limit_mb)."
         )
-
-
-def _num_bytes(folder: Path) -> int:
-    """Size of all files; those that go away meanwhile do not count."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except OSError:
-            continue
-    return total

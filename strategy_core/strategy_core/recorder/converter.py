@@ -51,10 +51,6 @@ class Converter:
         self.is_given_up = False
         """True after too many processes were lost; every further job is refused."""
 
-    @property
-    def num_waiting(self) -> int:
-        return len(self._waiting)
-
     def warm_up(self) -> None:
         """Take the spare helper process, or start a new one, which imports beside the training."""
         if self._process is None and not self.is_given_up:

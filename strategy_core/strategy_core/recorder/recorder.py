@@ -150,11 +150,6 @@ class Recorder:
         return self._next_step
 
     @property
-    def is_capturing(self) -> bool:
-        """Whether the current step is in a capture window."""
-        return self._windows.is_capturing
-
-    @property
     def has_work(self) -> bool:
         """Whether a capture is open or not yet converted, or a graph is not yet written."""
         return self._windows.has_work

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from strategy_profiles.errors import RunFolderError
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.events import Finished, Note, StepDone
 from strategy_profiles.run.layout import worker_folder
-from strategy_profiles.run.tail import Cursor, Tail, read_since
+from strategy_profiles.run.tail import Tail
 from tests.synthetic import write_run
 
 
@@ -53,19 +50,3 @@ def test_a_worker_that_appears_later_is_followed_too(tmp_path: Path) -> None:
         log.write(Finished("finished", 1))
         log.close()
         assert [record.generation for record in tail.read()] == [generation] * 2
-
-
-def test_a_cursor_travels_as_text(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", steps=10)
-    records, cursor, _ = read_since(run, Cursor())
-    assert records
-    again, *_ = read_since(run, Cursor.decode(cursor.encode()))
-    assert again == []
-
-
-@pytest.mark.parametrize(
-    "text", ["x", "file:", ":3", "file:-1", "file:x", "file:²", "f:" + "9" * 4300]
-)
-def test_a_text_that_is_no_cursor_is_refused(text: str) -> None:
-    with pytest.raises(RunFolderError, match="A cursor is FILE:BYTES"):
-        Cursor.decode(text)

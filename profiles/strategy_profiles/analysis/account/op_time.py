@@ -42,11 +42,11 @@ def op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     return profile.once(("op-times", segment), lambda: _op_times(profile, segment))
 
 
-def computing_spans(profile: Profile, segment: int) -> pa.Table:
-    """The ops of replicas that compute, of the typical captured steps."""
-    steps = set(typical_captured_steps(profile, segment).tolist())
+def computing_spans(profile: Profile, segment: int, steps: Ints | None = None) -> pa.Table:
+    """The ops of replicas that compute, of these steps, or of the typical captured ones."""
+    steps = typical_captured_steps(profile, segment) if steps is None else steps
     columns = ("segment", "step", "replica", "name", "op", "category", "duration_ns")
-    rows = of_segment(of_steps(profile.columns("spans", columns), steps), segment)
+    rows = of_segment(of_steps(profile.columns("spans", columns), set(steps.tolist())), segment)
     is_own = pc.equal(rows["category"].cast(pa.string()), "compute")
     return rows.filter(pc.and_(is_own, rows["replica"].is_valid()))
 

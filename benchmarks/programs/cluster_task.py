@@ -150,7 +150,7 @@ def fit(rounds: int, steps: int) -> None:
     from strategy_core.recorder.step import RecordedStep
     from strategy_core.runtime import logical_devices
     from strategy_core.training import segment
-    from strategy_core.training.keras_fit_sync import FitAgreement
+    from strategy_core.training.keras_fit import FitAgreement
     from strategy_profiles.spec.run_spec import RunSpec
 
     config = json.loads(os.environ["TF_CONFIG"])

@@ -29,11 +29,10 @@ from strategy_app.server.banner import addresses, banner
 from strategy_app.server.beside import end_after
 from strategy_app.server.broken_requests import log_as_one_line
 from strategy_app.server.browser import Opening
-from strategy_app.server.no_delay import send_at_once
-from strategy_app.server.open_files import allow_many_open_files
 from strategy_app.server.own_configuration import OwnConfiguration
 from strategy_app.server.preload import preload_soon
 from strategy_app.server.routes import build_routes
+from strategy_app.server.sockets import allow_many_open_files, send_at_once
 from strategy_app.server.theme import theme_options
 from strategy_core.processes.running_labs import registered
 from strategy_profiles.errors import SpecError

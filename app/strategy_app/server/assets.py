@@ -19,8 +19,7 @@ from streamlit.file_util import get_static_dir
 from strategy_app.added_pages import added_pages, addresses
 from strategy_app.server.chart_library import ADDRESS, START_SCRIPT
 from strategy_app.server.first_style import FIRST_STYLE
-from strategy_app.server.lost_page import LOST_PAGE_SCRIPT
-from strategy_app.server.lost_server import LOST_SERVER_SCRIPT, LOST_SERVER_STYLE
+from strategy_app.server.lost_server import LOST_PAGE_SCRIPT, LOST_SERVER_SCRIPT, LOST_SERVER_STYLE
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 HEAD = ("Html", "PageLink", "Selectbox")

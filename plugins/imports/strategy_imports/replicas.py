@@ -15,7 +15,7 @@ import numpy as np
 
 from strategy_imports.recording import Ints
 from strategy_imports.spans import COLLECTIVE, OTHER, TRANSFER, Spans
-from strategy_profiles.run.replica_scope import replica_in, without_replica
+from strategy_profiles.run.op_scopes import replica_in, without_replica
 from strategy_profiles.spec.limits import MOST_REPLICAS
 from strategy_profiles.tables.columns import distinct
 

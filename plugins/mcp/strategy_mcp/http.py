@@ -15,7 +15,7 @@ from strategy_app.access.gate import Gate
 from strategy_app.access.policy import Access, choose_token
 from strategy_app.server.asgi_app import free_port
 from strategy_app.server.broken_requests import log_as_one_line
-from strategy_app.server.open_files import allow_many_open_files
+from strategy_app.server.sockets import allow_many_open_files
 from strategy_core.processes.running_labs import TOKEN_VARIABLE
 
 HOST = "127.0.0.1"

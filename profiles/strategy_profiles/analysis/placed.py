@@ -17,7 +17,7 @@ from strategy_profiles.capture.graph import read_graph_rows
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.reporting import units
 from strategy_profiles.run.events import SegmentOpened
-from strategy_profiles.run.replica_scope import replica_in
+from strategy_profiles.run.op_scopes import replica_in
 from strategy_profiles.run.tensorflow_names import ARGUMENT, READ_VARIABLE
 from strategy_profiles.tables.columns import Bools, floats, ints, is_one_of, of_segment, texts
 from strategy_profiles.tables.store import Profile

@@ -36,7 +36,7 @@ from strategy_profiles.capture.joined import (
     Joined,
     OpEvents,
 )
-from strategy_profiles.run.replica_scope import replica_in
+from strategy_profiles.run.op_scopes import replica_in
 from strategy_profiles.tables.columns import Ints
 
 

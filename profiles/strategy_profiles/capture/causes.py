@@ -33,7 +33,7 @@ from strategy_profiles.capture.python_samples import (
     times_of,
 )
 from strategy_profiles.run.injected_delay import is_injected
-from strategy_profiles.run.loop_scope import loop_in
+from strategy_profiles.run.op_scopes import loop_in
 from strategy_profiles.run.tensorflow_names import DEBUGGING_OPS, PYTHON_OPS
 from strategy_profiles.tables.columns import Ints, sorted_distinct
 from strategy_profiles.tables.schema import CALLS

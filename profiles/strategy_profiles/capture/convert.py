@@ -6,7 +6,7 @@ import shutil
 import time
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from strategy_profiles.capture import collectives
+from strategy_profiles.capture import collectives, xspace
 from strategy_profiles.capture.attribution import Attribution, attribute
 from strategy_profiles.capture.causes import cause_table
 from strategy_profiles.capture.graph import Graph, read_graph
@@ -31,8 +31,7 @@ from strategy_profiles.capture.tables import (
     transfer_table,
 )
 from strategy_profiles.capture.tensors import tensor_table
-from strategy_profiles.capture.together import with_hosts
-from strategy_profiles.capture.xspace import decode
+from strategy_profiles.capture.xspace import Events, XSpaceColumns, decode
 from strategy_profiles.guards import read_file
 from strategy_profiles.run.topology import host_process
 from strategy_profiles.tables.schema import TABLES
@@ -211,3 +210,53 @@ def _as_type(values: Any, kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(array.type):
         return array.cast(kind.value_type).dictionary_encode().cast(kind)
     return array.cast(kind)
+
+
+_OF_HOSTS = (xspace.OP, xspace.ISSUED, xspace.DONE)
+
+
+def with_hosts(whole: XSpaceColumns, parts: Sequence[XSpaceColumns]) -> XSpaceColumns:
+    """Return the columns of a TPU pod's coordinator with the ops of its hosts.
+
+    The coordinator's capture has the steps and calls, the hosts' captures have the ops. All
+    processes run on one machine and use its clock. A step counts only if all of them capture while
+    it runs.
+    """
+    places = {key: i for i, key in enumerate(zip(whole.names, whole.ops, strict=True))}
+    events_of = {kind: [events] for kind, events in whole.by_kind.items()}
+    for part in parts:
+        names = [
+            places.setdefault(key, len(places)) for key in zip(part.names, part.ops, strict=True)
+        ]
+        index = np.asarray(names, np.int64)
+        for kind in _OF_HOSTS:
+            events = _while_on(part.events(kind), whole)
+            events_of.setdefault(kind, []).append(replace(events, name=index[events.name]))
+    by_kind = {kind: xspace.concatenate(events) for kind, events in events_of.items()}
+    if xspace.STEP in by_kind:
+        by_kind[xspace.STEP] = _inside(by_kind[xspace.STEP], parts)
+    return XSpaceColumns(
+        [name for name, _ in places],
+        [op for _, op in places],
+        by_kind,
+        whole.device_events,
+        whole.stages,  # as their events, of the coordinator alone
+        sum(each.num_events for each in (whole, *parts)),
+        sum(each.num_dropped for each in (whole, *parts)),
+        whole.from_ns,
+        whole.until_ns,
+        [problem for each in (whole, *parts) for problem in each.problems],
+    )
+
+
+def _while_on(events: Events, coordinator: XSpaceColumns) -> Events:
+    """Return the events that begin while the coordinator captures; hosts capture for longer."""
+    until_ns = coordinator.until_ns or np.iinfo(np.int64).max
+    return events.take((events.start_ns >= coordinator.from_ns) & (events.start_ns <= until_ns))
+
+
+def _inside(steps: Events, parts: Sequence[XSpaceColumns]) -> Events:
+    """Return the steps during which every host captures."""
+    from_ns = max(part.from_ns for part in parts)
+    until_ns = min(part.until_ns for part in parts)
+    return steps.take((steps.start_ns >= from_ns) & (steps.end_ns <= until_ns))

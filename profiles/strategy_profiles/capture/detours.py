@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from strategy_profiles.capture.graph import RECEIVES, SENDS, Graph, Node
-from strategy_profiles.run.replica_scope import replica_in
+from strategy_profiles.run.op_scopes import replica_in
 
 _NO_WORK = frozenset({"Identity", "IdentityN", "NoOp", "Const"})
 

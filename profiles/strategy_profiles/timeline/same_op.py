@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_profiles.run.replica_scope import without_replica
+from strategy_profiles.run.op_scopes import without_replica
 from strategy_profiles.timeline.layout import Timeline
 
 _NUMBERS = re.compile(r"((?:_\d{1,18})+)(?=/|$)")

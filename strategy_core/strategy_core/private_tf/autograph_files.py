@@ -6,7 +6,7 @@ it removes these files itself. No public API names them: a generated module has 
 and stays in `sys.modules`. They are needed until the end, for the lines of tracebacks.
 
 A worker that is killed removes nothing. Its launcher does, by a mark in the names of the files
-(`strategy_core.processes.marked_files`). AutoGraph has no option for these names.
+(`strategy_core.processes.descendants`). AutoGraph has no option for these names.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ worker_process    launcher: sends commands to one worker, receives its messages
 command_reader    worker: receives commands in a thread
 parent_death      worker: ends with its launcher
 reaper            parent of a worker on Linux: ends all descendants of the worker
-descendants       finds the descendants of a worker by a mark in their environment
-marked_files      removes temporary files of a worker that was killed
+descendants       finds the descendants of a worker, and its files, by a mark
 orphan_cleanup    ends the descendants of the workers of a launcher that was killed
 exit_reason       why a worker ended
 oom               out-of-memory counters of the kernel

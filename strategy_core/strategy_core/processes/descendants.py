@@ -1,14 +1,20 @@
-"""Finds the processes that a worker has started, by a mark in their environment.
+"""Finds what a worker has started or left behind, by a mark in the environment of processes.
 
 Children inherit the environment. It survives a new session (`setsid`) and the death of the parent,
 after which neither the process group nor the parent's id leads to the worker. A child that is
 started with another environment is not found; on Linux the worker's reaper ends such a child.
+
+Temporary files of a worker have the mark in their names. A process id in its place would not do:
+ids are used again, and another container that shares the temporary folder has other ones.
 """
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import psutil
 
@@ -50,3 +56,15 @@ def end_descendants(mark: str) -> None:
             except psutil.Error:
                 continue
         psutil.wait_procs(living, timeout=0.2)
+
+
+def remove_marked_files(mark: str) -> None:
+    """Remove the files with the mark in the temporary folder, and their bytecode.
+
+    A worker that was killed could not do it.
+    """
+    folder = Path(tempfile.gettempdir())
+    for parent in (folder, folder / "__pycache__"):
+        for file in parent.glob(f"*{mark}*"):
+            with contextlib.suppress(OSError):
+                file.unlink()

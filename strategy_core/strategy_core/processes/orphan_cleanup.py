@@ -16,9 +16,13 @@ import subprocess
 import sys
 import time
 
-from strategy_core.processes.descendants import end_descendants, members, without_mark
+from strategy_core.processes.descendants import (
+    end_descendants,
+    members,
+    remove_marked_files,
+    without_mark,
+)
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_core.processes.marked_files import remove_marked_files
 from strategy_core.processes.timeouts import ORPHAN_S
 
 _CLOSING_S = 10.0

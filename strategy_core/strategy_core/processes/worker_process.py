@@ -10,12 +10,13 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import psutil
 
 from strategy_core.processes import descendants, protocol
-from strategy_core.processes.marked_files import remove_marked_files
+from strategy_core.processes.descendants import remove_marked_files
+from strategy_core.processes.fork_client import ForkedProcess
 from strategy_profiles.guards import open_file
 from strategy_profiles.run.liveness import process_started_ns
 
@@ -26,18 +27,7 @@ _REAPER_S = 15.0
 """Limit for a reaper to end what its worker has left."""
 
 
-class Child(Protocol):
-    """What is used of a `subprocess.Popen`, or of a fork of a fork server."""
-
-    pid: int
-
-    @property
-    def stdin(self) -> IO[bytes] | None: ...
-    @property
-    def stdout(self) -> IO[bytes] | None: ...
-    def poll(self) -> int | None: ...
-    def wait(self, timeout: float | None = None) -> int: ...
-    def kill(self) -> None: ...
+Child = subprocess.Popen[bytes] | ForkedProcess
 
 
 class WorkerProcess:

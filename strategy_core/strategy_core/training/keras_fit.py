@@ -11,19 +11,20 @@ equal unless a last partial batch is split unevenly.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
-from strategy_core.cluster.barrier import sum_over_replicas
+from strategy_core.cluster.barrier import Sum, sum_over_replicas
 from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.training.custom_loop import wait_for_update
 from strategy_core.training.input_pipeline import for_distribution, with_shares
-from strategy_core.training.keras_fit_sync import FitAgreement
 from strategy_core.training.keras_fit_timestamps import FitMarks
 from strategy_core.training.train_step import per_example
 from strategy_core.training.workload import Workload
@@ -169,3 +170,47 @@ class _SharedLoss(keras.losses.Loss):
 def _weighted(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """(features, labels) -> (features, labels, shares): Keras's sample weights."""
     return with_shares(dataset).map(lambda batch, shares: (batch[0], batch[1], shares))
+
+
+AGREE_EVERY_S = 0.1
+MAX_STEPS = 16
+"""Most steps between two all-reduces, so that a worker that becomes slow soon gets commands
+again."""
+
+
+class FitAgreement:
+    """Decides when workers of `fit` agree on commands, and on what. Each calls it after every step.
+
+    A step of `fit` returns only its logs, so agreeing takes a separate all-reduce, which costs a
+    short step as much as a small gradient does: workers agree about ten times a second. The number
+    of steps between two of them follows from the time of the previous ones, summed over all workers
+    in the same all-reduce. All workers have the same sum and so compute the same number; with their
+    own times they could disagree and block each other.
+    """
+
+    def __init__(
+        self, agreement: CommandAgreement, summed: Sum, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._agreement = agreement
+        self._summed = summed
+        self._clock = clock
+        self._since_s = clock()
+        self._every = self._num_left = 1
+
+    def step_done(self) -> None:
+        """Call after each step of `fit`: exchanges the counts of received commands if it is due."""
+        self._num_left -= 1
+        if self._num_left:
+            return
+        now_s = self._clock()
+        # Whole milliseconds: their sum is exact in any order.
+        took_ms = np.float32(round(min(now_s - self._since_s, 3600.0) * 1e3))
+        *counts, every_took_ms = self._summed(
+            np.append(self._agreement.contribution(), took_ms)
+        ).tolist()
+        self._agreement.take_sum(counts)
+        num_replicas = counts[-1]
+        step_s = every_took_ms / num_replicas / self._every / 1e3
+        self._every = int(min(max(AGREE_EVERY_S / max(step_s, 1e-6), 1), MAX_STEPS))
+        self._num_left = self._every
+        self._since_s = self._clock()

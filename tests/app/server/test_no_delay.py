@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from strategy_app.server.no_delay import send_at_once
+from strategy_app.server.sockets import send_at_once
 from tests import lab_access
 from tests.server_process import server_process
 

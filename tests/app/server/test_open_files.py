@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from strategy_app.server.open_files import MANY, allow_many_open_files
+from strategy_app.server.sockets import MANY, allow_many_open_files
 
 FILES = resource.RLIMIT_NOFILE
 

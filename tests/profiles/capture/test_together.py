@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from strategy_profiles.capture import xspace
-from strategy_profiles.capture.together import with_hosts
+from strategy_profiles.capture.convert import with_hosts
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_profiles.run.loop_scope import loop_in
+from strategy_profiles.run.op_scopes import loop_in
 
 BODY = "rnn/while/body/_1/rnn/while/cell/MatMul"
 GRADIENT = "rnn/while/rnn/while_grad/body/_64/gradient_tape/rnn/while/gradients/AddN"

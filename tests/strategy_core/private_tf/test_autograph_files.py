@@ -12,7 +12,7 @@ from strategy_core.private_tf.autograph_files import (
     name_generated_files,
     remove_generated_files,
 )
-from strategy_core.processes.marked_files import remove_marked_files
+from strategy_core.processes.descendants import remove_marked_files
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 

@@ -17,7 +17,7 @@ class Workers:
 
     def __init__(self, step_s: list[float]) -> None:
         from strategy_core.cluster.command_agreement import CommandAgreement
-        from strategy_core.training.keras_fit_sync import FitAgreement
+        from strategy_core.training.keras_fit import FitAgreement
 
         self.step_s = step_s
         self.now_s = [0.0] * len(step_s)

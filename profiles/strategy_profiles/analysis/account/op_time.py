@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from strategy_profiles.analysis.scopes import layer_of, models, scoped
 from strategy_profiles.analysis.steps import typical_captured_steps
-from strategy_profiles.run.loop_scope import loop_in, plain
+from strategy_profiles.run.op_scopes import loop_in, plain
 from strategy_profiles.run.tensorflow_names import type_as_written
 from strategy_profiles.tables.columns import Ints, codes, distinct, ints, of_segment, of_steps
 from strategy_profiles.tables.store import Profile

@@ -31,7 +31,7 @@ from strategy_profiles.analysis.facts import (
 )
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.run.injected_delay import is_injected
-from strategy_profiles.run.replica_scope import without_replica
+from strategy_profiles.run.op_scopes import without_replica
 
 KEY = "python-op"
 ROWS = ("loop/steps/compute", "loop/steps/wait")

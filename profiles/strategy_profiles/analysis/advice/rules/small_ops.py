@@ -37,7 +37,7 @@ from strategy_profiles.analysis.facts import (
 )
 from strategy_profiles.errors import shortened
 from strategy_profiles.run.event_parts import UNROLLS
-from strategy_profiles.run.loop_scope import plain
+from strategy_profiles.run.op_scopes import plain
 
 KEY = "small-ops"
 ROWS = ("loop/steps/idle", "loop/steps/compute")

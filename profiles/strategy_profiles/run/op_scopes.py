@@ -1,14 +1,30 @@
-"""The scope that TensorFlow gives the ops of a loop: `rnn/while/body/_1/rnn/while/MatMul`.
+"""Scopes in the names of ops: `replica_1/dense/MatMul`, `rnn/while/body/_1/rnn/while/MatMul`.
 
-The gradient of a loop is a loop, too: `gradient_tape/rnn/while/rnn/while_grad/body/_64/...`. It
-counts as part of the loop that it is of.
+tf.distribute gives the ops of a replica a scope; those of the first have none. Under other scopes
+the part can stand further inside: `gradient_tape/replica_1/dense/MatMul`.
+
+TensorFlow gives the ops of a loop a scope. The gradient of a loop is a loop, too:
+`gradient_tape/rnn/while/rnn/while_grad/body/_64/...`. It counts as part of the loop that it is of.
 """
 
 from __future__ import annotations
 
 import re
 
-from strategy_profiles.run.replica_scope import without_replica
+_REPLICA = re.compile(r"(?:^|(?<=/))replica_(\d{1,5})(?:/|$)")
+"""Not more digits: a number that long is a program's own name."""
+
+
+def replica_in(name: str) -> int | None:
+    """Return the replica whose scope is part of an op's name; None without such a part."""
+    match = _REPLICA.search(name)
+    return int(match[1]) if match else None
+
+
+def without_replica(name: str) -> str:
+    """Return an op's name as the first replica's copy of the op has it."""
+    return _REPLICA.sub("", name).rstrip("/")
+
 
 _OUTER = re.compile(
     r"^(?:Func/|(?:Stateful)?PartitionedCall(?:_\d+)?/|gradient_tape/|ConstantFolding/)+"

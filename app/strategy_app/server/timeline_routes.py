@@ -32,17 +32,16 @@ from starlette.routing import BaseRoute, Route
 
 from strategy_app.live.hub import run_folder
 from strategy_app.server import state
-from strategy_app.server.opened import open_run
+from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.server.route_errors import Handler, explained
 from strategy_app.server.timelines import ReplacedRunError, place_of
 from strategy_profiles.cache import KeptNewest
 from strategy_profiles.errors import SpecError
 from strategy_profiles.step_graph.recording import ReplayError
-from strategy_profiles.timeline import Selection, Timeline, cut_view, find_spans, flows_of, select
-from strategy_profiles.timeline.critical_path import PathPart, path_of_step
+from strategy_profiles.timeline import Timeline, cut_view, find_spans, flows_of, select
+from strategy_profiles.timeline.critical_path import path_of_step
 from strategy_profiles.timeline.same_op import same_op
 from strategy_profiles.timeline.slack import (
-    SpanSlack,
     StepSlack,
     slack_of,
     step_of_span,
@@ -56,113 +55,89 @@ _MAX_NODES = 200_000
 _slacks: KeptNewest[StepSlack] = KeptNewest(lambda known: len(known.graph), _MAX_STEPS, _MAX_NODES)
 
 
-@explained
-async def timeline(request: Request) -> Response:
+def _answered_by(answer: Callable[[Request], Any]) -> Handler:
+    """Return a route that answers in a thread: with JSON, or with the function's own response."""
+
+    @explained
+    async def route(request: Request) -> Response:
+        answered = await asyncio.to_thread(answer, request)
+        return answered if isinstance(answered, Response) else JSONResponse(answered)
+
+    return route
+
+
+def timeline(request: Request) -> dict[str, Any]:
     query = request.query_params
     place = place_of(query) if "opening" in query else None
-    run_id = request.path_params["run"]
-    described = await asyncio.to_thread(state.lab().timelines.describe, run_id, place)
-    return JSONResponse(described)
+    return state.lab().timelines.describe(request.path_params["run"], place)
 
 
-@explained
-async def spans(request: Request) -> Response:
-    bounds = [_number(request, name) for name in ("from", "to", "px")]
-    run_id = request.path_params["run"]
+def spans(request: Request) -> Response:
+    from_ns, to_ns, width_px = (_number(request, name) for name in ("from", "to", "px"))
     known = [request.query_params.get(name) for name in ("identity", "part")]
     try:
-        data = await asyncio.to_thread(_cut, run_id, known, *bounds)
+        laid_out = state.lab().timelines.get(request.path_params["run"], *known)
     except ReplacedRunError as error:
         return JSONResponse({"error": str(error)}, 409)
+    data = encode_view(laid_out, cut_view(laid_out, from_ns, to_ns, int(width_px)))
     return Response(data, media_type="application/octet-stream")
 
 
-@explained
-async def search(request: Request) -> Response:
-    text = request.query_params.get("text", "")[:200]
-    matches = await asyncio.to_thread(_search, request.path_params["run"], text)
-    return JSONResponse(matches)
+def search(request: Request) -> dict[str, Any]:
+    return find_spans(_laid_out(request), request.query_params.get("text", "")[:200])
 
 
-@explained
-async def selection(request: Request) -> Response:
+def selection(request: Request) -> dict[str, Any]:
     from_ns, to_ns = (int(_number(request, name)) for name in ("from", "to"))
     text = request.query_params.get("tracks", "")
     named = {whole_or_none(part) for part in text.split(",")}
     tracks = {number for number in named if number is not None} if text else None
     by_type = request.query_params.get("by") == "type"
-    run_id = request.path_params["run"]
-    selected = await asyncio.to_thread(_select, run_id, from_ns, to_ns, tracks, by_type)
-    return JSONResponse(asdict(selected))
+    return asdict(select(_laid_out(request), from_ns, to_ns, tracks, by_type=by_type))
 
 
-def _select(
-    run_id: str, from_ns: int, to_ns: int, tracks: set[int] | None, by_type: bool
-) -> Selection:
-    laid_out = state.lab().timelines.get(run_id)
-    return select(laid_out, from_ns, to_ns, tracks, by_type=by_type)
+def _about_span(
+    list_of: Callable[[Timeline, int, int], Sequence[Any]],
+) -> Callable[[Request], list[dict[str, Any]]]:
+    """Return what lists something of a span; the list of an unknown span is empty."""
 
-
-def _about_span(list_of: Callable[[Timeline, int, int], Sequence[Any]]) -> Handler:
-    """Return a route that lists something of a span; the list of an unknown span is empty."""
-
-    def answer(run_id: str, row: int, start_ns: int) -> list[dict[str, Any]]:
-        laid_out = state.lab().timelines.get(run_id)
+    def answer(request: Request) -> list[dict[str, Any]]:
+        row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
+        laid_out = _laid_out(request)
         is_known = 0 <= row < laid_out.num_rows
         return [asdict(each) for each in list_of(laid_out, row, start_ns)] if is_known else []
 
-    @explained
-    async def route(request: Request) -> Response:
-        row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
-        run_id = request.path_params["run"]
-        return JSONResponse(await asyncio.to_thread(answer, run_id, row, start_ns))
-
-    return route
+    return answer
 
 
-@explained
-async def critical_path(request: Request) -> Response:
+def critical_path(request: Request) -> list[dict[str, Any]]:
     step = int(_number(request, "step"))
-    parts = await asyncio.to_thread(_path, request.path_params["run"], step)
-    return JSONResponse([asdict(part) for part in parts])
+    parts = path_of_step(_opened(request).profile, _laid_out(request), step)
+    return [asdict(part) for part in parts]
 
 
-def _path(run_id: str, step: int) -> list[PathPart]:
-    lab = state.lab()
-    opened = open_run(run_folder(lab.runs, run_id))
-    return path_of_step(opened.profile, lab.timelines.get(run_id), step)
-
-
-@explained
-async def slack(request: Request) -> Response:
+def slack(request: Request) -> dict[str, Any]:
     row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
+    laid_out = _laid_out(request)
     try:
-        answer = await asyncio.to_thread(_slack, request.path_params["run"], row, start_ns)
+        step = step_of_span(laid_out, row, start_ns)
+        opened = _opened(request)
+        known = _slacks.get(
+            f"{request.path_params['run']} {step}",
+            opened.stamp,
+            lambda: step_slack(opened.profile, laid_out, step),
+        )
+        return asdict(slack_of(laid_out, known, row, start_ns))
     except ReplayError as error:  # an answer: many runs have no graph
-        return JSONResponse({"reason": str(error)})
-    return JSONResponse(asdict(answer))
+        return {"reason": str(error)}
 
 
-def _slack(run_id: str, row: int, start_ns: int) -> SpanSlack:
-    lab = state.lab()
-    laid_out = lab.timelines.get(run_id)
-    step = step_of_span(laid_out, row, start_ns)
-    opened = open_run(run_folder(lab.runs, run_id))
-    known = _slacks.get(
-        f"{run_id} {step}", opened.stamp, lambda: step_slack(opened.profile, laid_out, step)
-    )
-    return slack_of(laid_out, known, row, start_ns)
+def _laid_out(request: Request) -> Timeline:
+    return state.lab().timelines.get(request.path_params["run"])
 
 
-def _cut(
-    run_id: str, known: Sequence[str | None], from_ns: float, to_ns: float, width_px: float
-) -> bytes:
-    laid_out = state.lab().timelines.get(run_id, *known)
-    return encode_view(laid_out, cut_view(laid_out, from_ns, to_ns, int(width_px)))
-
-
-def _search(run_id: str, text: str) -> dict[str, Any]:
-    return find_spans(state.lab().timelines.get(run_id), text)
+def _opened(request: Request) -> OpenRun:
+    return open_run(run_folder(state.lab().runs, request.path_params["run"]))
 
 
 def _number(request: Request, name: str) -> float:
@@ -176,13 +151,16 @@ def _number(request: Request, name: str) -> float:
     return value
 
 
+_ANSWERS: dict[str, Callable[[Request], Any]] = {
+    "timeline": timeline,
+    "spans": spans,
+    "search": search,
+    "selection": selection,
+    "flows": _about_span(flows_of),
+    "same_op": _about_span(same_op),
+    "critical_path": critical_path,
+    "slack": slack,
+}
 ROUTES: list[BaseRoute] = [
-    Route("/api/runs/{run}/timeline", timeline),
-    Route("/api/runs/{run}/spans", spans),
-    Route("/api/runs/{run}/search", search),
-    Route("/api/runs/{run}/selection", selection),
-    Route("/api/runs/{run}/flows", _about_span(flows_of)),
-    Route("/api/runs/{run}/same_op", _about_span(same_op)),
-    Route("/api/runs/{run}/critical_path", critical_path),
-    Route("/api/runs/{run}/slack", slack),
+    Route(f"/api/runs/{{run}}/{name}", _answered_by(answer)) for name, answer in _ANSWERS.items()
 ]

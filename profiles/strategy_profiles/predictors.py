@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from strategy_profiles.analysis.facts import Facts, Finding, Gain
 from strategy_profiles.analysis.findings import findings
+from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.errors import LabError
 from strategy_profiles.registered import loaded
-
-if TYPE_CHECKING:
-    from strategy_profiles.analysis.facts import Facts, Finding, Gain
-    from strategy_profiles.analysis.removal import Removal
-    from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile
 
 NO_PREDICTOR = "No installed package predicts what a step would gain."
 

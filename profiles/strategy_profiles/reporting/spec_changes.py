@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.run.events import SegmentOpened
 
 _UNSAID = ("steps", "reconfigure", "hang_timeout_s", "spec_version")
 """Fields whose change is no change of configuration."""

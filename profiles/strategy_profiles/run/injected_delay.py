@@ -7,13 +7,10 @@ at least that long before its gradients are ready.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.tensorflow_names import PYTHON_OPS
 from strategy_profiles.spec.limits import LONGEST_LENGTH_NS
-
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
 
 OP = "injected_delay"
 """Name of the op that sleeps; TensorFlow puts the scope of its replica before it."""

@@ -7,10 +7,8 @@ In a TPU pod, process 0 is the coordinator, and task N of TensorFlow's job `host
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.run.events import SegmentOpened
 
 _DEVICE_OF_HOST = re.compile(r"/job:host/(?:.*/)?task:(\d{1,9})(?:/|$)")
 

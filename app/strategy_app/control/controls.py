@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from strategy_app.live.live_run import LiveRun
 from strategy_core.launcher.launcher import RunHandle
 from strategy_profiles.run.command_mailbox import leave_command, why_unheard
-
-
-class Controls(Protocol):
-    """Commands to a run. Each method returns at once the number of its `answer` event."""
-
-    @property
-    def folder(self) -> Path: ...
-
-    @property
-    def step(self) -> int | None: ...
-
-    def reconfigure(self, changes: Mapping[str, Any]) -> int: ...
-
-    def stop(self) -> int: ...
 
 
 class HostedControls:
@@ -47,6 +33,10 @@ class HostedControls:
 
     def stop(self) -> int:
         return leave_command(self.folder, "stop")
+
+
+Controls = RunHandle | HostedControls
+"""Commands to a run. Each returns at once the number of its `answer` event."""
 
 
 def controls_of(live: LiveRun, handle: RunHandle | None) -> Controls | None:

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -30,29 +30,6 @@ from strategy_profiles.spec.limits import LONGEST_LINE_BYTES, LONGEST_TEXT
 from strategy_profiles.user_input.text import as_utf8
 
 _NEWLINE = ord("\n")
-
-
-class StepFields(Protocol):
-    """An object with the fields of a `StepDone`."""
-
-    @property
-    def segment(self) -> int: ...
-    @property
-    def step(self) -> int: ...
-    @property
-    def start_ns(self) -> int: ...
-    @property
-    def wall_ms(self) -> float: ...
-    @property
-    def loss(self) -> float | None: ...
-    @property
-    def examples(self) -> int | None: ...
-    @property
-    def captured(self) -> bool: ...
-    @property
-    def input_ms(self) -> float | None: ...
-    @property
-    def marks_ns(self) -> Any: ...
 
 
 class EventLog:
@@ -121,22 +98,9 @@ def line_of(event: Event, at_ns: int, line: int = 0) -> bytes:
         return sealed(_ENCODER.encode(Note("warning", said, at_ns=at_ns, line=line)))
 
 
-def line_of_step(step: StepFields, at_ns: int, line: int) -> bytes:
+def line_of_step(step: StepDone, at_ns: int, line: int) -> bytes:
     """Encode a step as a line. A NaN or infinite loss, which JSON does not have, becomes null."""
-    done = StepDone(
-        step.segment,
-        step.step,
-        step.start_ns,
-        step.wall_ms,
-        step.loss,
-        step.examples,
-        step.captured,
-        step.input_ms,
-        step.marks_ns,
-        at_ns=at_ns,
-        line=line,
-    )
-    return sealed(_ENCODER.encode(done))
+    return sealed(_ENCODER.encode(msgspec.structs.replace(step, at_ns=at_ns, line=line)))
 
 
 def read_events(path: Path, cursor: int = 0) -> tuple[list[Event], int]:

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import tensorflow as tf
 
-from strategy_core.cluster.telemetry.clock import ClusterClock
+from strategy_core.cluster.telemetry.clock import ClockFollower, ClockServer
 from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.processes.resource_use import ResourceSampler, RunProcess
 from strategy_core.recorder.context_tracer import trace_contexts
@@ -104,7 +104,7 @@ class Recorder:
         """The step whose `with` block the program is in."""
         self.links: LinkMeter | None = None
         """Counts the bytes between this process and its peers, if it has any."""
-        self.clock: ClusterClock | None = None
+        self.clock: ClockServer | ClockFollower | None = None
         """Exchanges messages with the peers' clocks, if there are peers."""
         self.resources: ResourceSampler | None = None
         """Samples this process and the machine, if no launcher does so."""

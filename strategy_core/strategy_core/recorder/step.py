@@ -16,7 +16,6 @@ import numpy as np
 import tensorflow as tf
 
 from strategy_profiles.capture import event_names
-from strategy_profiles.run.event_log import StepFields
 from strategy_profiles.run.events import Event, StepDone
 
 StepResult = tuple[float, list[list[int]] | None]
@@ -143,8 +142,8 @@ class RecordedStep:
         earlier."""
         self.start_ns, self.begin_ns = start_ns, begin_ns
 
-    def parts(self) -> Sequence[StepFields]:
-        """The steps of this one as they are written: itself, or parts of it.
+    def parts(self) -> Sequence[StepDone]:
+        """What is written of this one: a step, or several.
 
         The steps of one call cannot be timed from outside, so each gets the same share of its
         time, or of the time after the first one. The result is that of the last.
@@ -152,7 +151,19 @@ class RecordedStep:
         if self.divided is not None:
             return [part(self) for part in self.divided]
         if self.num_steps == 1:
-            return (self,)
+            return [
+                StepDone(
+                    self.segment,
+                    self.step,
+                    self.start_ns,
+                    self.wall_ms,
+                    self.loss,
+                    self.examples,
+                    self.captured,
+                    self.input_ms,
+                    self.marks_ns,
+                )
+            ]
         return [_equal_part(self, index) for index in range(self.num_steps)]
 
     def divide(self, parts: Sequence[Callable[[RecordedStep], StepDone]]) -> None:

@@ -22,7 +22,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 from strategy_core.cluster.tasks import Cluster
 from strategy_core.cluster.telemetry import clock_exchange as wire
@@ -45,17 +44,7 @@ UNANSWERED_S = 10.0
 """A leader that does not answer is reported after this time: until then it may be starting."""
 
 
-class ClusterClock(Protocol):
-    """A process's part in the common clock. Use it from the thread that records."""
-
-    def take_events(self) -> Sequence[Event]:
-        """Measurements since the last call."""
-
-    def close(self) -> None:
-        """End the exchange."""
-
-
-def join_clock(cluster: Cluster, process: int) -> ClusterClock:
+def join_clock(cluster: Cluster, process: int) -> ClockServer | ClockFollower:
     """The clock of a process of a run.
 
     Never raises: a failure becomes an event, and the training continues without a common clock.

@@ -170,6 +170,11 @@ class Matrix(Part, frozen=True):
     """`num_bytes[i][j]` from `names[i]` to `names[j]`; None if nothing was sent."""
     source: Literal["measured", "derived"]
 
+    @property
+    def most(self) -> float:
+        """Bytes of the fullest cell."""
+        return max((value or 0.0 for row in self.num_bytes for value in row), default=0.0)
+
 
 class Alternatives(Part, frozen=True):
     """Matrices of different sources, which are never added up: one at a time where that is

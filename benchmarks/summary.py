@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from strategy_profiles.run.layout import COLUMNS_FILE, worker_folders
-from strategy_profiles.run.tail import Cursor, read_since
+from strategy_profiles.run.tail import read_since
 from tests.synthetic import write_run
 
 LIMIT_S = 2.0
@@ -92,7 +92,7 @@ def _summary(run: Path) -> tuple[float, int]:
 def _print_tail_rate(run: Path) -> None:
     """Events a second of one processor that a tail takes in."""
     started = time.process_time()
-    records, *_ = read_since(run, Cursor())
+    records, *_ = read_since(run, {})
     took = time.process_time() - started
     print(f"tail: {len(records) / took:,.0f} events a second ({len(records)} in {took:.2f} s)")
 

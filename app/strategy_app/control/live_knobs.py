@@ -17,7 +17,6 @@ from strategy_app.forms.cluster_picker import pick_cluster
 from strategy_app.forms.device_picker import pick_devices
 from strategy_app.forms.field_errors import FieldErrors
 from strategy_app.forms.network_picker import live_changes, pick_network
-from strategy_app.forms.partition_picker import live_changes as cut_changes
 from strategy_app.forms.partition_picker import pick_partition
 from strategy_app.forms.xla_toggle import toggle_xla
 from strategy_app.live.live_run import LiveRun
@@ -185,7 +184,7 @@ def _knobs(applied: Mapping[str, Any], key: str, field_errors: FieldErrors) -> d
     return {
         "strategy": strategy,
         **processes,
-        **cut_changes(cut),
+        **{f"parameter_server.{name}": value for name, value in cut.items()},
         **live_changes(network),
         **devices,
         **batch,

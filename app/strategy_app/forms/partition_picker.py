@@ -73,8 +73,3 @@ def pick_partition(
         field_errors.below("parameter_server.part_bytes")
     field_errors.below("parameter_server")
     return picked
-
-
-def live_changes(picked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the picker returned with dotted paths of a RunSpec as keys."""
-    return {f"parameter_server.{name}": value for name, value in picked.items()}

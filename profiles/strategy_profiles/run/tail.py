@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,13 +43,8 @@ class WrittenEvent(NamedTuple):
         return known | fields
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
-    """The number of bytes read of each event file, by its path in the run folder."""
-
-    offsets: Mapping[str, int] = field(default_factory=dict)
-
-
+Cursor = Mapping[str, int]
+"""The number of bytes read of each event file, by its path in the run folder."""
 Choose = Callable[[bytes, float], bytes]
 """Selects the lines to decode. Takes the lines that were read of one file, and their share of the
 bytes of that file that had not been read before; returns lines."""
@@ -66,7 +60,7 @@ def read_since(
     """
     of_files: list[list[WrittenEvent]] = []
     num_left = 0
-    offsets = dict(cursor.offsets)
+    offsets = dict(cursor)
     for path, worker, generation in _event_files(run):
         file = path.relative_to(run).as_posix()
         start = offsets.get(file, 0)
@@ -83,7 +77,7 @@ def read_since(
         of_files.append(_decoded(chosen, worker, generation))
     # Merged, not sorted: where a clock was set back, a file's own order stays.
     events = list(heapq.merge(*of_files, key=_written_ns))
-    return events, Cursor(offsets), num_left
+    return events, offsets, num_left
 
 
 class Tail:
@@ -91,7 +85,7 @@ class Tail:
 
     def __init__(self, run: str | Path) -> None:
         self.run = Path(run)
-        self.cursor = Cursor()
+        self.cursor: Cursor = {}
         self.num_left = 0
         """Bytes that the last read has left for the next ones."""
 
@@ -112,7 +106,7 @@ class Tail:
         events: list[WrittenEvent] = []
         for path, worker, generation in _event_files(self.run):
             if worker == 0:
-                begin = self.cursor.offsets.get(path.relative_to(self.run).as_posix(), 0)
+                begin = self.cursor.get(path.relative_to(self.run).as_posix(), 0)
                 events = _decoded(read_end(path, begin, most_bytes), worker, generation) or events
         return events
 

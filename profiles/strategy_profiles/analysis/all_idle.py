@@ -14,13 +14,14 @@ from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.capture.exposed import COMMUNICATION, SPAN_COLUMNS
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.tables.columns import floats, ints, is_one_of, mean, of_segment
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 _INPUT = ("input",)
 _AT_WORK = (*COMMUNICATION, *_INPUT, "compute", "delay")
 """Categories of spans that are a phase other than idle."""
 
 
+@once
 def all_idle_ms(profile: Profile, segment: int) -> float | None:
     """The mean over the typical captured steps; None if no replica was captured in them.
 

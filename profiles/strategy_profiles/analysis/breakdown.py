@@ -30,7 +30,7 @@ from strategy_profiles.tables.columns import (
 from strategy_profiles.tables.mark_phases import fill_step
 from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.served_tables import SERVED_PARTS
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 NO_DATA = "the segment has neither a capture window nor per-replica timestamps"
 UNDIVIDED = "steps"
@@ -114,6 +114,7 @@ def shown_phases(rows: Iterable[Split]) -> tuple[str, ...]:
     return tuple(phase for phase in CATEGORIES if phase != "delay" or has_delay)
 
 
+@once
 def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     """The breakdown of a segment, its tracing step left out."""
     if has_servers(segment):

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import regions_of
 from strategy_profiles.run.event_parts import StackFrame
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 
 class BusyThread(Struct, frozen=True):
@@ -21,6 +21,7 @@ class BusyThread(Struct, frozen=True):
     """Processor time of all threads that run it, per time of the loop."""
 
 
+@once
 def busy_threads(profile: Profile, segment: int) -> tuple[BusyThread, ...]:
     """The functions whose threads compute in the loop of a segment, the busiest first.
 

@@ -30,7 +30,7 @@ from strategy_profiles.tables.columns import (
     sorted_distinct,
     texts,
 )
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 FLOAT16, FLOAT64 = "float16", "float64"
 FEW_BYTES = 1024
@@ -57,7 +57,8 @@ class ComputedIn(Struct, frozen=True):
     """Different ops that ran in these steps, each counted once per device."""
 
 
-def computed_in(dtype: str, profile: Profile, segment: int) -> ComputedIn | None:
+@once
+def computed_in(profile: Profile, dtype: str, segment: int) -> ComputedIn | None:
     """None if no such op ran in a typical captured step, all return few bytes, or no element types
     were recorded."""
     own = _ops_of_type(dtype, of_segment(profile.table("placement"), segment))

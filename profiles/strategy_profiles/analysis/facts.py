@@ -71,7 +71,7 @@ from strategy_profiles.run.events import (
     Note,
     SegmentOpened,
 )
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 
 class ChangedLine(Struct, frozen=True):
@@ -320,12 +320,9 @@ class Facts(Struct, frozen=True):
         return f"the loop{which}"
 
 
+@once
 def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
     """Return what is known of a segment of the profile, computed once."""
-    return profile.once(("facts", segment.segment), lambda: _facts(profile, segment))
-
-
-def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
     number = segment.segment
     return Facts(
         segment=segment,
@@ -348,45 +345,27 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         sources=profile.stacks(min(profile.workers, default=0)).sources,
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),
-        float16=_computed_in(FLOAT16, profile, number),
-        float64=_computed_in(FLOAT64, profile, number),
+        float16=computed_in(profile, FLOAT16, number),
+        float64=computed_in(profile, FLOAT64, number),
         memory=memory_use(profile),
         load=machine_load(profile, number),
         num_hosts=len({item.host.name for item in profile.events(Environment) if item.host.name}),
-        read_overlaps=lambda: profile.once(("overlaps", number), lambda: overlaps(profile, number)),
-        read_all_idle_ms=lambda: profile.once(
-            ("all-idle", number), lambda: all_idle_ms(profile, number)
-        ),
-        read_input_collectives=lambda: profile.once(
-            ("input-collectives", number), lambda: input_collectives(profile, number)
-        ),
-        read_side_by_side=lambda: profile.once(
-            ("side-by-side", number), lambda: side_by_side(profile, number)
-        ),
-        read_same_each_step=lambda: profile.once(
-            ("same-each-step", number), lambda: same_each_step(profile, segment)
-        ),
+        read_overlaps=lambda: overlaps(profile, number),
+        read_all_idle_ms=lambda: all_idle_ms(profile, number),
+        read_input_collectives=lambda: input_collectives(profile, number),
+        read_side_by_side=lambda: side_by_side(profile, number),
+        read_same_each_step=lambda: same_each_step(profile, segment),
         read_lone_worker=lambda: lone_worker(profile, number),
         read_longest_before=lambda: longest_before(profile, number),
         read_unrolled_loop=lambda of_ops: unrolled_loop(profile, number, of_ops),
-        read_busy_threads=lambda: profile.once(
-            ("busy-threads", number), lambda: busy_threads(profile, number)
-        ),
-        read_growing_op=lambda: profile.once(
-            ("growing-op", number), lambda: growing_op(profile, number)
-        ),
+        read_busy_threads=lambda: busy_threads(profile, number),
+        read_growing_op=lambda: growing_op(profile, number),
         read_longer_op=lambda replica, others: longer_op(profile, number, replica, others),
-        read_python_in_ops=lambda worker: profile.once(
-            (f"python-in-ops-{worker}", number), lambda: python_in_ops(profile, number, worker)
-        ),
-        read_array_copies=lambda: profile.once(
-            ("array-copies", number), lambda: array_copies(profile, number)
-        ),
-        read_single_ops=lambda: profile.once(
-            ("single-ops", number), lambda: single_ops(profile, number)
-        ),
+        read_python_in_ops=lambda worker: python_in_ops(profile, number, worker),
+        read_array_copies=lambda: array_copies(profile, number),
+        read_single_ops=lambda: single_ops(profile, number),
         read_line_work=lambda file, line: profile.once(
-            (f"line-work-{number}-{file}", line), lambda: line_work(profile, number, file, line)
+            (line_work, number, file, line), lambda: line_work(profile, number, file, line)
         ),
         read_batch_line=lambda worker: batch_line(profile, worker),
         noted=_noted(profile, number),
@@ -417,10 +396,6 @@ def _whole_reads(profile: Profile, segment: int) -> tuple[WholeRead, ...]:
             with suppress(ValueError):  # a field of a note may be anything
                 return converted(note.fields[WHOLE_READS], tuple[WholeRead, ...])
     return ()
-
-
-def _computed_in(dtype: str, profile: Profile, segment: int) -> ComputedIn | None:
-    return profile.once((dtype, segment), lambda: computed_in(dtype, profile, segment))
 
 
 def _failure(profile: Profile, segment: SegmentOpened) -> str | None:

@@ -14,7 +14,7 @@ from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.analysis.stuck import stuck_workers
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.columns import ints
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 _WHOLE = ("finished", "stopped")
 """Endings after which the last segment is not the one to look at whatever the others are."""
@@ -46,10 +46,11 @@ def num_alike(profile: Profile, segment: SegmentOpened) -> int:
 
 
 def _with_steps(profile: Profile) -> list[SegmentOpened]:
-    numbers = profile.once(("with-steps", -1), lambda: _numbers_with_steps(profile))
+    numbers = _numbers_with_steps(profile)
     return [segment for segment in profile.segments if segment.segment in numbers]
 
 
+@once
 def _numbers_with_steps(profile: Profile) -> frozenset[int]:
     return frozenset(np.unique(ints(profile.table("steps"), "segment")).tolist())
 

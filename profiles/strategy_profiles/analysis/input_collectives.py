@@ -12,11 +12,12 @@ import numpy as np
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.capture import event_names
 from strategy_profiles.tables.columns import ints, is_one_of, of_segment, of_steps, texts
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 _COLUMNS = ("segment", "worker", "step", "replica", "category", "name", "start_ns", "duration_ns")
 
 
+@once
 def input_collectives(profile: Profile, segment: int) -> float | None:
     """The mean number per typical captured step and worker; None without captured input."""
     spans = of_segment(profile.columns("spans", _COLUMNS), segment)

@@ -15,7 +15,7 @@ from strategy_profiles.analysis.account.op_time import computing_spans, distinct
 from strategy_profiles.analysis.steps import step_times, typical_captured_steps
 from strategy_profiles.run.tensorflow_names import type_as_written
 from strategy_profiles.tables.columns import Bools, ints
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 
 class LongerOp(Struct, frozen=True):
@@ -44,6 +44,7 @@ def longer_op(
     return _longer(profile, segment, rows, is_late, (num_steps, num_steps * len(others)))
 
 
+@once
 def growing_op(profile: Profile, segment: int) -> LongerOp | None:
     """The ops that take longer in the later half of the captured steps than in the earlier one, of
     all replicas; None without two captured steps, or if no op takes longer."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import regions_of, samples_at
 from strategy_profiles.run.event_parts import StackFrame, StackPlace
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 MAKE_TENSORS = ("constant", "convert_to_tensor", "convert_to_tensor_v2_with_dispatch")
 """What TensorFlow's functions are called that make a tensor of an array or a list."""
@@ -28,6 +28,7 @@ class OutsideFunction(Struct, frozen=True):
     """The line with most of it."""
 
 
+@once
 def array_copies(profile: Profile, segment: int) -> OutsideFunction | None:
     """The calls that copy arrays into tensors; None if there are too few samples of them."""
     return _sampled(
@@ -39,6 +40,7 @@ def array_copies(profile: Profile, segment: int) -> OutsideFunction | None:
     )
 
 
+@once
 def single_ops(profile: Profile, segment: int) -> OutsideFunction | None:
     """The ops that Python runs one by one, with TensorFlow's and Keras's Python around them; None
     if there are too few samples of them."""

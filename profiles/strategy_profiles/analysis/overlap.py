@@ -21,7 +21,7 @@ from strategy_profiles.tables.columns import (
     is_one_of,
     of_segment,
 )
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 
 class Overlap(Struct, frozen=True):
@@ -34,6 +34,7 @@ class Overlap(Struct, frozen=True):
     overlap: float | None
 
 
+@once
 def overlaps(profile: Profile, segment: int) -> tuple[Overlap, ...]:
     """The overlap of every replica that has spans in the segment; empty without any window."""
     typical = typical_captured_steps(profile, segment)

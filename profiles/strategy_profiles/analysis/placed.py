@@ -20,7 +20,7 @@ from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.op_scopes import replica_in
 from strategy_profiles.run.tensorflow_names import ARGUMENT, READ_VARIABLE
 from strategy_profiles.tables.columns import Bools, floats, ints, is_one_of, of_segment, texts
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 LARGE_BYTES = 65_536
 """Smaller variables (counters, seeds, scalars) cost nothing wherever they are."""
@@ -112,12 +112,9 @@ class Placed(Struct, frozen=True):
         return f" The largest variable is {self.largest}." if self.largest else ""
 
 
+@once
 def placed(profile: Profile, segment: SegmentOpened) -> Placed:
     """Return what a segment's placement says; once per profile."""
-    return profile.once(("placed", segment.segment), lambda: _placed(profile, segment))
-
-
-def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
     rows = of_segment(profile.table("placement"), segment.segment)
     is_large = floats(rows, "bytes") >= LARGE_BYTES
     is_variable = _is_in(rows, "kind", ("variable",))

@@ -9,7 +9,7 @@ from msgspec import Struct
 from strategy_profiles.analysis.account.regions import regions_of
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import StackFrame
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 FEWEST_SAMPLES = 10
 MOST = 0.4
@@ -33,6 +33,7 @@ class PythonInOps(Struct, frozen=True):
         return f"{part}at {self.line.place} (`{self.line.text}`)"
 
 
+@once
 def python_in_ops(profile: Profile, segment: int, worker: int) -> PythonInOps | None:
     """What was sampled of a worker in the time of the loop; None if there are too few samples, or
     no line stands out."""

@@ -18,7 +18,7 @@ from strategy_profiles.capture.graph import RECEIVES, Graph, Node, read_graph
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.tensorflow_names import PYTHON_OPS, type_as_written
 from strategy_profiles.tables.columns import ints
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 _ARGUMENT = "_Arg"
 _CONSTANTS = frozenset({"Const", "HostConst"})
@@ -41,6 +41,7 @@ class SameEachStep(Struct, frozen=True):
     """File and line of the program that made most of them, by time."""
 
 
+@once
 def same_each_step(profile: Profile, segment: SegmentOpened) -> SameEachStep | None:
     """The ops of the typical captured steps; None without captures, a graph, or any such op."""
     path = graph_file(profile, segment.segment)

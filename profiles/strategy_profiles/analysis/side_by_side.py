@@ -10,11 +10,12 @@ import numpy as np
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.tables.columns import Ints, ints, is_one_of, of_segment, of_steps
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 _COLUMNS = ("segment", "worker", "step", "replica", "category", "start_ns", "duration_ns")
 
 
+@once
 def side_by_side(profile: Profile, segment: int) -> float | None:
     """The share over the typical captured steps; None if no process has two captured replicas."""
     spans = of_segment(profile.columns("spans", _COLUMNS), segment)

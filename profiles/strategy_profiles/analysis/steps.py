@@ -28,7 +28,7 @@ from strategy_profiles.tables.columns import (
     of_segment,
     sorted_distinct,
 )
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 UNLIKE_THE_OTHERS, FEWEST_ALIKE, RARE = 0.5, 3, 0.1
 """Captured steps that take less than this part of the median step say little of it, if so few other
@@ -126,12 +126,9 @@ class StepTimes(Struct, frozen=True, dict=True):
         return float(np.quantile(self.timed_ms, share)) if self.timed_ms.size else None
 
 
+@once
 def step_times(profile: Profile, segment: int) -> StepTimes:
     """The steps of a segment whose length is known, by step number; computed once per profile."""
-    return profile.once(("step_times", segment), lambda: _step_times(profile, segment))
-
-
-def _step_times(profile: Profile, segment: int) -> StepTimes:
     rows = of_segment(profile.table("steps"), segment)
     rows = rows.filter(pa.array(np.isfinite(floats(rows, "wall_ms"))))
     order = np.argsort(ints(rows, "step"), kind="stable")

@@ -18,7 +18,7 @@ from strategy_profiles.run.event_files import EventSource
 from strategy_profiles.run.event_parts import StackFrame, StackPlace
 from strategy_profiles.run.layout import WorkerFolder, worker_folders
 from strategy_profiles.run.stacks import Stacks, read_stacks
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 _IN_TENSORFLOW = (
     *("function", "op", "call", "input", "host-read", "tracing", "epoch-start", "workers"),
@@ -41,12 +41,9 @@ class Stuck(Struct, frozen=True):
         return self.place.doing in _IN_TENSORFLOW
 
 
+@once
 def stuck_workers(profile: Profile) -> tuple[Stuck, ...]:
     """The stuck workers, those first that do not wait in a call of TensorFlow."""
-    return profile.once(("stuck", -1), lambda: _stuck_workers(profile))
-
-
-def _stuck_workers(profile: Profile) -> tuple[Stuck, ...]:
     if profile.status.state == "finished" or not profile.path.is_dir():
         return ()
     folders: dict[tuple[int | None, int | None], WorkerFolder] = {

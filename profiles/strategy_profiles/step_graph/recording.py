@@ -21,7 +21,7 @@ from strategy_profiles.run.topology import has_servers
 from strategy_profiles.step_graph.timed_replicas import Timed, timed_replicas
 from strategy_profiles.tables.columns import floats, ints, is_one_of, of_segment
 from strategy_profiles.tables.schema import TABLES
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 LEADER = 0
 """The worker whose ops are recorded."""
@@ -78,14 +78,6 @@ class Recording:
         return {(node.device, node.name): node for node in ordered}
 
 
-def read_recording(profile: Profile, segment: int) -> Recording:
-    """Return what a segment recorded; once per profile.
-
-    Raises ReplayError if its steps have no graph.
-    """
-    return profile.once(("replay_recording", segment), lambda: _read(profile, segment))
-
-
 def read_rows(profile: Profile, segment: int, steps: Collection[int]) -> StepRows:
     """Return what was recorded of some steps; of a long run, all steps may not fit the memory."""
     return {name: _by_step(_of_leader(_rows_of(profile, name, steps), segment)) for name in _TABLES}
@@ -105,7 +97,12 @@ def why_no_replay(profile: Profile, segment: int) -> str | None:
     return None
 
 
-def _read(profile: Profile, segment: int) -> Recording:
+@once
+def read_recording(profile: Profile, segment: int) -> Recording:
+    """Return what a segment recorded; once per profile.
+
+    Raises ReplayError if its steps have no graph.
+    """
     opened = next((item for item in profile.segments if item.segment == segment), None)
     if opened is None:
         raise ReplayError(

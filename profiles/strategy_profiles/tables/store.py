@@ -8,12 +8,13 @@ The profile of an unfinished run is a snapshot; `strategy_profiles.run.tail` fol
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -76,8 +77,26 @@ from strategy_profiles.tables.served_tables import closures_table, served_table
 from strategy_profiles.tables.unmeasured_delay import with_delays
 
 Answer = TypeVar("Answer")
+Others = ParamSpec("Others")
 _ANALYSIS = f"{__package__.removesuffix('.tables')}.analysis"
 _RUN_ADVICE = "Name the folder that `strategy-lab run -o` wrote"
+
+
+def once(
+    function: Callable[Concatenate[Profile, Others], Answer],
+) -> Callable[Concatenate[Profile, Others], Answer]:
+    """Have each profile keep what a function returns of it and of the further arguments.
+
+    A segment counts by its number.
+    """
+
+    @functools.wraps(function)
+    def kept(profile: Profile, /, *args: Others.args, **kwargs: Others.kwargs) -> Answer:
+        others = (each.segment if isinstance(each, SegmentOpened) else each for each in args)
+        key = (function, *others, *kwargs.items())
+        return profile.once(key, lambda: function(profile, *args, **kwargs))
+
+    return kept
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,7 +116,7 @@ class Profile:
     _tables: dict[str, pa.Table] = field(default_factory=dict)
     _columns: dict[str, dict[str, pa.ChunkedArray]] = field(default_factory=dict)
     """The columns that were read of tables that were not read as a whole."""
-    _answers: dict[tuple[str, int], Any] = field(default_factory=dict)
+    _answers: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -264,7 +283,7 @@ class Profile:
         """
         return [event for source in self.sources for event in source.of_kind(kind)]
 
-    def once(self, key: tuple[str, int], make: Callable[[], Answer]) -> Answer:
+    def once(self, key: tuple[object, ...], make: Callable[[], Answer]) -> Answer:
         """Return the result of `make`, computed on the first call with `key` and cached."""
         if key not in self._answers:
             self._answers[key] = make()

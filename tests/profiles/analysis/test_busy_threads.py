@@ -30,6 +30,6 @@ def test_time_of_a_thread_counts_as_far_as_it_is_in_the_loop(
     parts = [ThreadsUsed(8 * S, 12 * S, used), ThreadsUsed(12 * S, 16 * S, used[:1])]
     parts.append(ThreadsUsed(20 * S, 24 * S, used))
     monkeypatch.setattr(busy_threads, "regions_of", lambda *_: _Loop(parts))
-    (thread,) = busy_threads.busy_threads(None, 0)  # type: ignore[arg-type]
+    (thread,) = busy_threads.busy_threads.__wrapped__(None, 0)  # type: ignore[attr-defined]
     assert (thread.function, thread.line) == ("make_batches", LINE)
     assert thread.cores == pytest.approx((1.5 + 2.0) / 10.0)

@@ -74,7 +74,7 @@ def ops_computed_in(run: Path, monkeypatch: pytest.MonkeyPatch) -> Find:
         monkeypatch.setattr(
             Profile, "columns", lambda _self, name, wanted: made[name].select(list(wanted))
         )
-        return computed_in(dtype, profile, 0)
+        return computed_in(profile, dtype, 0)
 
     return of
 
@@ -145,7 +145,7 @@ def test_a_run_of_an_earlier_version_has_no_types(tmp_path: Path) -> None:
     profile = strategy_profiles.load(run)
     types = profile.table("placement")["dtype"]
     assert types.null_count == len(types) > 0
-    assert computed_in(FLOAT64, profile, 0) is None
+    assert computed_in(profile, FLOAT64, 0) is None
 
 
 @pytest.mark.parametrize(("share", "is_reported"), [(0.0, False), (0.05, False), (0.2, True)])

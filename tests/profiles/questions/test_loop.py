@@ -12,6 +12,7 @@ from msgspec.structs import replace
 import strategy_profiles
 from strategy_profiles.analysis.account.account import Account
 from strategy_profiles.analysis.account.kinds import KINDS
+from strategy_profiles.analysis.account.op_time import lines_of_ops
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.account.source_lines import loop_lines
 from strategy_profiles.analysis.facts import gather_facts
@@ -84,7 +85,7 @@ def test_a_line_between_steps_and_the_line_of_the_step_have_their_shares(run: Pa
 def test_the_time_of_ops_is_at_the_lines_that_made_them(run: Path) -> None:
     profile = strategy_profiles.load(run)
     names = profile.table("spans")["name"].cast(pa.string()).to_pylist()
-    profile.once(("op-lines", 0), lambda: dict.fromkeys(names, f"{FILE}:31"))
+    profile.once((lines_of_ops.__wrapped__, 0), lambda: dict.fromkeys(names, f"{FILE}:31"))
     facts = gather_facts(profile, profile.segments[0])
     (code,) = (part for part in loop(profile, facts).parts if isinstance(part, Code))
     ((_, lines),) = code.files

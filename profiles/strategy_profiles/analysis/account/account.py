@@ -25,7 +25,7 @@ from strategy_profiles.analysis.capture_cost import capture_cost
 from strategy_profiles.analysis.cost import Cost, Source
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.run.events import SegmentOpened
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 
 class Account(Struct, frozen=True):
@@ -96,12 +96,9 @@ class Account(Struct, frozen=True):
         return any(row.source == "sampled" for row in self.rows)
 
 
+@once
 def account(profile: Profile, segment: SegmentOpened) -> Account:
     """Divide the time of the lowest worker's loop, as `steps` are its."""
-    return profile.once(("account", segment.segment), lambda: _account(profile, segment))
-
-
-def _account(profile: Profile, segment: SegmentOpened) -> Account:
     steps = step_times(profile, segment.segment)
     regions = regions_of(profile, segment.segment)
     if regions is None:

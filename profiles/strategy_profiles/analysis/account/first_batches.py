@@ -18,7 +18,7 @@ from strategy_profiles.analysis.epoch_ends import recorded_ends
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.run.event_parts import LONGEST_LINE, SourceLine
 from strategy_profiles.tables.columns import Bools
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 LONGER = 3.0
 """A first step of an epoch takes this many times as long as a usual step, or is one."""
@@ -53,6 +53,7 @@ def first_batches(profile: Profile, segment: int) -> FirstBatches:
     return FirstBatches(float(longer_ms[is_long].sum()), int(is_long.sum()))
 
 
+@once
 def long_waits(profile: Profile, segment: int) -> Bools:
     """The steps that wait for the first batch of an iterator that the loop has just made.
 
@@ -60,10 +61,6 @@ def long_waits(profile: Profile, segment: int) -> Bools:
     between samples. If most of these come before a long wait, and there are not many more long
     waits, all of them are of first batches.
     """
-    return profile.once(("long_waits", segment), lambda: _long_waits(profile, segment))
-
-
-def _long_waits(profile: Profile, segment: int) -> Bools:
     steps, regions = step_times(profile, segment), regions_of(profile, segment)
     usual_ms = steps.median_ms
     if regions is None or usual_ms is None or not np.isfinite(steps.input_ms).any():

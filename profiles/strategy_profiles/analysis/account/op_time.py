@@ -16,7 +16,7 @@ from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.run.op_scopes import loop_in, plain
 from strategy_profiles.run.tensorflow_names import type_as_written
 from strategy_profiles.tables.columns import Ints, codes, distinct, ints, of_segment, of_steps
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 _Of = tuple[str | None, bool, str | None]
 """Line, whether it is trained, and loop of an op."""
@@ -37,11 +37,6 @@ class OpTime(Struct, frozen=True):
     """The loop of the graph that the longest of the ops belong to, as `loop_in` names it."""
 
 
-def op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
-    """The ops of the typical captured steps, the longest first; empty without captures."""
-    return profile.once(("op-times", segment), lambda: _op_times(profile, segment))
-
-
 def computing_spans(profile: Profile, segment: int, steps: Ints | None = None) -> pa.Table:
     """The ops of replicas that compute, of these steps, or of the typical captured ones."""
     steps = typical_captured_steps(profile, segment) if steps is None else steps
@@ -51,7 +46,9 @@ def computing_spans(profile: Profile, segment: int, steps: Ints | None = None) -
     return rows.filter(pc.and_(is_own, rows["replica"].is_valid()))
 
 
-def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
+@once
+def op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
+    """The ops of the typical captured steps, the longest first; empty without captures."""
     rows = computing_spans(profile, segment)
     if not rows.num_rows:
         return ()
@@ -86,12 +83,9 @@ def _one(layer: str | None, op: str, parts: Counter[_Of], whole: float) -> OpTim
     return OpTime(layer, op, float(parts.total()) / whole, *parts.most_common(1)[0][0])
 
 
+@once
 def lines_of_ops(profile: Profile, segment: int) -> dict[str, str]:
     """The line that made each op, by the op's name."""
-    return profile.once(("op-lines", segment), lambda: _lines(profile, segment))
-
-
-def _lines(profile: Profile, segment: int) -> dict[str, str]:
     placed = profile.columns("placement", ("segment", "name", "source_line"))
     rows = of_segment(placed, segment)
     line_of = dict(zip(rows["name"].to_pylist(), rows["source_line"].to_pylist(), strict=True))

@@ -30,7 +30,7 @@ from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.run.event_parts import StackPlace
 from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.columns import Bools, Floats, Ints
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 SHORTEST_MS = 5000.0
 USUAL_TIMES, LONGEST_TIMES = 20.0, 2.0
@@ -78,9 +78,10 @@ class Regions(Struct, frozen=True):
 def regions_of(profile: Profile, segment: int) -> Regions | None:
     """The regions of a segment, by its steps and the samples of the lowest worker; None without a
     step."""
-    return profile.once(("regions", -1), lambda: _by_segment(profile)).get(segment)
+    return _by_segment(profile).get(segment)
 
 
+@once
 def _by_segment(profile: Profile) -> dict[int, Regions]:
     changes, opened = set_clocks(profile), sorted(profile.segments, key=lambda each: each.segment)
     stacks = stacks_by_first_clock(profile.stacks(min(profile.workers, default=0)), changes)

@@ -277,7 +277,7 @@ def _compared_run(run: Profile, side: str, segment: int | None, *, is_whole: boo
         program=run.identity.program if run.identity else None,
         sources=run.stacks(min(run.workers, default=0)).sources,
         load=machine_load(run, opened.segment),
-        breakdown=run.once(("breakdown", opened.segment), lambda: step_breakdown(run, opened)),
+        breakdown=step_breakdown(run, opened),
         numbers=run.once((read.__name__, opened.segment), lambda: read(run, opened)),
     )
 

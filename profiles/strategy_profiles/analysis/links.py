@@ -94,6 +94,12 @@ class InterfaceUse(Struct, frozen=True):
         """Share that headers and retransmissions add to the payload, as measured."""
         return self.bytes / self.payload_bytes - 1 if self.payload_bytes else None
 
+    @property
+    def unexplained(self) -> float | None:
+        """Share of the interface's bytes that links, headers and retransmissions leave open."""
+        explained = self.payload_bytes + self.retransmitted_bytes + self.header_bytes
+        return (self.bytes - explained) / self.bytes if self.bytes else None
+
 
 class Links(Struct, frozen=True):
     """The traffic between the processes of a segment; `reason` says why none was measured."""

@@ -410,6 +410,16 @@ def test_a_product_with_what_is_mostly_zeros_has_its_own_remedy(
     assert remedy in found.advice.partition("A product of matrices")[0]
 
 
+def test_captured_steps_whose_ops_have_no_replica_are_said_to_say_nothing(
+    facts_with_illness: Any,
+) -> None:
+    facts = facts_with_illness("healthy")
+    replicas = tuple(replace(each, num_steps=0) for each in facts.breakdown.replicas)
+    facts = replace(facts, breakdown=replace(facts.breakdown, replicas=replicas))
+    found = advice_by_key(replace(facts, held_up=replace(facts.held_up, num_steps=3)))
+    assert found["not-captured"].sentence.startswith("Of 3 captured steps it is not known")
+
+
 def test_the_largest_of_what_tf_sort_orders_are_to_be_taken_by_top_k(
     facts_with_illness: Any,
 ) -> None:

@@ -2,11 +2,13 @@
 
 ## What it does
 
-Compares a typical captured step with the median step: less than half of it.
+Compares a typical captured step with the median step: less than half of it. Says so, too, if of no
+captured step is known on which replica its ops ran.
 
 ## Why is this slow
 
-Early captures see full input buffers; what a usual step waits for is not in them.
+Early captures see full input buffers; what a usual step waits for is not in them. On which device
+an op runs is in the graph of the step, which TensorFlow gives out in its first call.
 
 ## What to do
 
@@ -42,10 +44,22 @@ def _not_captured(facts: Facts, wall: float, median: float) -> Finding:
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    """Captured steps that are much shorter than the others."""
+    """Captured steps that are much shorter than the others, or whose ops have no replica."""
     wall, median = facts.breakdown.mean_ms("wall"), facts.steps.median_ms
     if wall and median and facts.captures_are_unlike and not busy_thread.is_notable(facts):
         yield _not_captured(facts, wall, median)
+    captured, replicas = facts.held_up.num_steps, facts.breakdown.replicas
+    is_graph = facts.op_by_op is None and facts.breakdown.is_in_sync and not facts.is_imported
+    if captured and is_graph and not any(each.num_steps for each in replicas):
+        yield finding(
+            facts,
+            KEY,
+            f"Of {units.counted(captured, 'captured step')} it is not known on which replica the "
+            "ops ran, as TensorFlow gave no graph of the step: what its time goes to is not known.",
+            "Record the program again. If it stays so, the lab does not know this kind of step: "
+            "please report it.",
+            None,
+        )
 
 
 def edits(_facts: Facts, _result: Finding) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Finds the line of the program that made the ops of a traced graph.
 
 TensorFlow keeps the Python stack of each op of a graph that is still alive. Reading one stack takes
-0.1 ms of processor time, in which no other thread runs Python, so one op of each scope is asked. A
-gradient has the line of the op that it belongs to. An unrolled loop makes thousands of
+0.1 ms of processor time, in which no other thread runs Python, so one op of each scope is asked,
+then ops that run Python and some of the largest, which may be of other lines. A gradient has the
+line of the op that it belongs to. An unrolled loop makes thousands of
 scopes that differ in a number: one of them is asked before a second one is, and those that are not
 asked have its line.
 """
@@ -17,9 +18,12 @@ from strategy_core.private_tf import autograph_files
 from strategy_core.runtime.library_files import is_program_file
 from strategy_profiles.analysis.scopes import Scoped, scoped
 from strategy_profiles.capture.graph import Node
+from strategy_profiles.run.tensorflow_names import PYTHON_OPS
 
 MOST_OPS = 200
 """Number of stacks read, of the ops with the largest results first: about 20 ms together."""
+MOST_SINGLE_OPS = 50
+"""Of these, at most so many in scopes of which an op is asked already."""
 _NUMBER = re.compile(r"_\d+$")
 _INLINED = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?|.*?/(?:body|cond)/_\d+)/")
 _REPLICA = re.compile(r"(?:^|/)replica_[1-9]\d*/")
@@ -40,14 +44,17 @@ def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
             made.setdefault(op.name, op)
     names = [scoped(node.name) for node in nodes]
     largest_op: dict[Path, tuple[int, Any]] = {}
+    single: dict[Path, tuple[bool, int, Any]] = {}
     for node, name in zip(nodes, names, strict=True):
         if name.is_gradient or _REPLICA.search(node.name):
             continue  # replicas have the same lines
-        key, size = _scope(name), node.bytes or 0
-        if (key not in largest_op or size > largest_op[key][0]) and (
-            op := _in_function(node.name, made)
-        ):
+        key, size, op = _scope(name), node.bytes or 0, _in_function(node.name, made)
+        if op is None:
+            continue
+        if key not in largest_op or size > largest_op[key][0]:
             largest_op[key] = size, op
+        if key != name.path and (size or node.op in PYTHON_OPS):
+            single[name.path] = node.op in PYTHON_OPS, size, op
     largest = sorted(largest_op.items(), key=lambda item: -item[1][0])
     first_alike: dict[Path, Path] = {}
     for key, _ in largest:
@@ -55,10 +62,20 @@ def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
     first = set(first_alike.values())
     asked = dict(sorted(largest, key=lambda item: item[0] not in first)[:MOST_OPS])
     lines = {key: line for key, (_, op) in asked.items() if (line := program_line(op))}
+    num_single = min(MOST_OPS - len(asked), MOST_SINGLE_OPS)
+    for key, (*_, op) in sorted(single.items(), key=_by_size)[:num_single]:
+        if line := program_line(op):
+            lines[key] = line
     for key in largest_op.keys() - asked.keys():
         if line := lines.get(first_alike[_unnumbered(key)]):
             lines[key] = line
     return [_of(name, lines) for name in names]
+
+
+def _by_size(item: tuple[Path, tuple[bool, int, Any]]) -> tuple[bool, int]:
+    """Ops that run Python first, then the largest."""
+    runs_python, size, _ = item[1]
+    return not runs_python, -size
 
 
 def _unnumbered(path: Path) -> Path:

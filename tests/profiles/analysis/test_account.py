@@ -188,7 +188,11 @@ def test_the_ops_of_the_computation_add_up_to_it(tmp_path: Path) -> None:
         (ITERATOR, "epoch-start", "train.py:12 (`for batch in data:`)"),
         (VALIDATION, "validation", "Validation takes"),
         (SAVING, "callback", "The callback ModelCheckpoint takes"),
-        (LIST, "callback", "Keras's list of callbacks, without what each of them does, takes"),
+        (
+            LIST,
+            "callback",
+            "Keras's list of callbacks, or the freeing of what they made, takes",
+        ),
         (OWN, "between-steps", "the program's own code takes"),
         (EAGER, "between-steps", "train.py:31"),
     ],

@@ -593,7 +593,7 @@ def test_a_layer_that_draws_random_numbers_writes_its_seed_and_is_no_update(
         ("Model.save", "with self.saved() as file:", "The line calls Model.save"),
         (None, "weights = np.array(self.priority)", "keep one array"),
         ("append", "rows = np.append(rows, row)", "collect the parts"),
-        ("constant", "frames = tf.constant(self.frames)", "Make the tensor once"),
+        ("constant", "frames = tf.constant(self.frames)", "make the tensor once"),
         (None, "gc.collect()", "by itself"),
         (None, "tidy.up()", "The line calls tidy.up"),
         (None, "sheet.save(path, optimize=True)", "The line writes"),
@@ -661,16 +661,29 @@ def test_a_loop_over_what_a_function_returns_may_be_short(
     assert (advice_on_line(facts, row) is not None) is is_slow_loop
 
 
-def test_the_python_by_which_a_replica_is_late_is_not_said_twice(facts_with_illness: Any) -> None:
+def test_no_replica_is_late_by_python_that_runs_in_one_replica_after_the_other(
+    facts_with_illness: Any,
+) -> None:
+    """The last one waits for its turn: an even division of the work changed nothing."""
     facts = facts_with_illness("straggler")
-    late_ms = facts.stragglers.late[0].late_ms
-    of_replica = {0: 6.0, 1: 6.0 + late_ms}
-    causes = [
-        Cause("python-op", "PyFunc", "PyFunc", replica, DEVICE, 3, ms, ms, 1.0, None)
-        for replica, ms in of_replica.items()
-    ]
-    found = advice_by_key(replace(facts, held_up=replace(facts.held_up, causes=tuple(causes))))
-    assert found["python-op"].evidence["held_ms"] == pytest.approx(12.0)
+    for replicas, is_late in (((0, 1), False), ((1,), True)):
+        causes = tuple(
+            Cause("python-op", "PyFunc", "PyFunc", replica, DEVICE, 3, 9.0, 9.0, 1.0, None)
+            for replica in replicas
+        )
+        found = advice_by_key(replace(facts, held_up=replace(facts.held_up, causes=causes)))
+        assert "python-op" in found
+        assert ("straggler" in found) is is_late
+
+
+def test_python_in_the_graph_that_waits_is_sent_to_a_parallel_map(facts_with_illness: Any) -> None:
+    for text, says in (("time.sleep(0.1)", "many calls wait at once"), ("y = f(x)", "Python's")):
+        line = StackFrame("/home/me/train.py", 19, "solve", text)
+        facts = replace(
+            facts_with_illness("python-op"),
+            read_python_in_ops=lambda *_, line=line: PythonInOps(0.5, line, 0.95),
+        )
+        assert says in advice_by_key(facts)["python-op"].advice
 
 
 def test_what_the_program_gathers_from_replicas_is_to_be_reduced_first(
@@ -1067,7 +1080,7 @@ def test_a_program_of_others_packs_by_one_call(
     spec = facts.segment.spec if is_of_lab else {}
     segment = msgspec.structs.replace(facts.segment, spec=spec)
     advice = advice_by_key(replace(facts, segment=segment))["many-small-collectives"].advice
-    assert ("Pass all gradients to one call" in advice) != is_of_lab
+    assert ("Pass all tensors to one call" in advice) != is_of_lab
 
 
 @pytest.mark.parametrize(("every", "is_each"), [(1, True), (20, False)])

@@ -26,6 +26,8 @@ AUTOTUNE = "tf.data.AUTOTUNE"
 STEPS_PER_CALL = 10
 _KERAS_ARGUMENTS = ("optimizer", "loss")
 """`compile()` of a Keras model has one of them; that of `re` has not."""
+KEPT = "Keep its output by cache()"
+"""How the advice begins whose change is a cache() behind map()."""
 _MAPS = ("Map", "MapAndBatch")
 
 
@@ -72,6 +74,8 @@ def _input(facts: Facts, finding: Finding) -> ChangedLine | None:
     kind = stage.rstrip("0123456789").removesuffix("V")
     if not _says(facts.lines, "tf."):
         return None
+    if finding.advice.startswith(KEPT) and (kept := _cache(facts, finding)):
+        return kept
     if kind in (*_MAPS, "Batch"):
         name = "map" if kind in _MAPS else "batch"
         is_remedy = "num_parallel_calls" in finding.advice

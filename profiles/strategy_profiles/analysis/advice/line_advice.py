@@ -148,7 +148,8 @@ def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:
         return _OF_ASSIGN
     at = _at(work.loops[-1], line.line) if work.loops else ""
     if work.reads_dataset:
-        again = f" again in each turn of the loop{at}" if at else ""
+        is_in_loop = work.loops and work.loops[-1].line != line.line
+        again = f" again in each turn of the loop{at}" if is_in_loop else ""
         return (
             f"The line reads a whole dataset{again}: read it once, leave out of its map() what the "
             "result does not need, or compute with the arrays that it is made of."
@@ -203,9 +204,19 @@ def _at(loop: SourceLine, line: int) -> str:
 
 
 def most_of_python(facts: Facts) -> str:
-    """` Its Python is at train.py:40 (`line`).`; empty if that is not known."""
+    """` Its Python is at train.py:40 (`line`).`, with the loop around it; empty if not known.
+
+    The lines of a loop that let other threads run have more samples than time.
+    """
     inside = facts.read_python_in_ops(0)
-    return f" Its Python is {inside.said}." if inside else ""
+    if inside is None:
+        return ""
+    loops = facts.read_line_work(inside.line.file, inside.line.line).loops
+    if not loops or loops[-1].line == inside.line.line:
+        return f" Its Python is {inside.said}."
+    often = "most often " if inside.said.startswith("at ") else ""
+    at = f"in the loop at {loops[-1].place} (`{loops[-1].text.strip()}`)"
+    return f" Its Python is {at}, {often}{inside.said}."
 
 
 def advice_on_python(facts: Facts) -> str:

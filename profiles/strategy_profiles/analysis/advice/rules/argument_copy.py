@@ -43,9 +43,9 @@ ROWS = ("loop/steps/idle", "loop/between/own-lines")
 SHARE = 0.1
 """Of the steps: copies outside of the step's function that take less have no finding."""
 _ADVICE = (
-    "Make the tensor once, before the loop (tf.constant, or a tf.Variable(trainable=False) in "
-    "strategy.scope()), or let a tf.data.Dataset make the batches, and pass only these to the "
-    "step. If few of its rows are used, take these with NumPy first."
+    "If few of its rows are used, take these with NumPy first. Of an array that does not change, "
+    "make the tensor once, before the loop (tf.constant, or a tf.Variable(trainable=False) in "
+    "strategy.scope()). Or let a tf.data.Dataset make the batches, and pass only these to the step."
 )
 NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 

@@ -56,9 +56,10 @@ ROWS = (
 )
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 _LESS_OFTEN = (
-    "If its result stays the same, keep it; if not each step needs it, do it every few steps."
+    "If it computes the same each time, compute it once, before the loop. If some steps can do "
+    "without it, run it every few steps."
 )
-_ANY = f"If it is work on data, do it in the dataset's map(). {_LESS_OFTEN}"
+_ON_DATA = "Work on data can be done in the dataset's map(), beside the steps."
 _MAY_LOOP = "If it is a Python loop, compute with whole NumPy arrays instead."
 _ONLY_A_CALL = re.compile(r"(?:[\w, ]{1,80} = )?([A-Za-z_][\w.]{0,80})\([^()]{0,200}\)")
 _WAITS = (
@@ -126,7 +127,9 @@ def _advice(facts: Facts, line: Row, work: LineWork) -> str:
     if advice := advice_by_work(facts, line):
         return advice if advice == WAITS else f"{advice} {_LESS_OFTEN}"
     called = line.call or _called((line.text or "").strip())
-    return f"The line calls {called}. {_ANY}" if called else f"{_MAY_LOOP} {_ANY}"
+    lead = f"The line calls {called}." if called else _MAY_LOOP
+    on_data = f" {_ON_DATA}" if facts.lines_with(".map(") else ""
+    return f"{lead} {_LESS_OFTEN}{on_data}"
 
 
 def _called(text: str) -> str | None:

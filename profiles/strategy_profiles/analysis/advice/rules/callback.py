@@ -28,7 +28,7 @@ from strategy_profiles.analysis.facts import Facts, Finding, finding
 KEY = "callback"
 ROWS = ("loop/between/callback",)
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
-LIST = "Keras's list of callbacks, without what each of them does,"
+LIST = "Keras's list of callbacks, or the freeing of what they made,"
 CALL_LESS = "Call it for several steps at once: `steps_per_execution` of `compile()`."
 _OF_KERAS = {
     "ModelCheckpoint": (

@@ -168,7 +168,7 @@ OF_A_METRIC = "If an op is needed only for a metric, compute it less often."
 LIMITS = 0.4
 """Share of the loop from which on the computation limits a program."""
 MOST_OF_LOOP = 0.75
-"""Share of the loop from which on the rest is not worth a look."""
+"""Share of the loop without its first step from which on the rest is not worth a look."""
 MOST = 3
 MOST_OF_A_NAME = 48
 """Characters: the names of kernels have their template arguments."""
@@ -187,7 +187,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         for group, share in zip(groups, shares, strict=True)
     ]
     in_ops = of_loop * sum(map(_share, _groups(facts.ops)))  # without those that run Python
-    is_all = in_ops >= MOST_OF_LOOP and growth(facts.steps.wall_ms) is None and not facts.noted
+    in_usual = facts.account.share_of_usual(row) * in_ops / of_loop
+    is_all = in_usual >= MOST_OF_LOOP and growth(facts.steps.wall_ms) is None and not facts.noted
     else_little = ", so little can be gained elsewhere" if is_all else ""
     is_update, op = _is_update(groups[0]), groups[0][0].op
     trains = is_update or _share([each for each in groups[0] if each.trains]) > shares[0] / 2
@@ -206,7 +207,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        _sentence(named, of_loop, facts.loop_name) + f"{else_little}.",
+        _sentence(named, in_ops, facts.loop_name) + f"{else_little}.",
         OF_AN_UPDATE.format(largest=facts.placed.said_of_largest)
         if is_update
         else " ".join(remedies),

@@ -320,7 +320,10 @@ def _of_map(facts: Facts, stage: Cause) -> str | None:
     if not _kind(stage).startswith(("Map", "ParallelMap")) or len(facts.maps) != 1:
         return None
     call, name = facts.maps[0], f"`{facts.maps[0].function}`"
-    kept = f"keep its output by cache(), as {name} draws nothing and makes the same in each epoch"
+    kept = (
+        f"keep its output by cache() where it fits into memory, as {name} draws nothing and makes "
+        "the same in each epoch"
+    )
     if call.takes_batches:
         cached = "" if call.draws else f", or {kept}"
         return (

@@ -65,9 +65,9 @@ _OF_LAYERS = (
     "synchronized layers. Reduce values of several layers in one call where they are your own."
 )
 _OF_A_LOOP = (
-    "Pass all gradients to one call, which packs them: replica_context.all_reduce('sum', "
-    "gradients), as Keras's optimizer.apply_gradients does. Otherwise use fewer and larger "
-    "variables, or give each step more work."
+    "Pass all tensors to one call, which packs them: replica_context.all_reduce() takes a list, as "
+    "Keras's optimizer.apply_gradients gives it. Otherwise use fewer and larger variables, or give "
+    "each step more work."
 )
 
 

@@ -11,7 +11,8 @@ No replica trains meanwhile, and each call of `predict` makes an iterator over i
 
 ## What to do
 
-Predict less often. For one batch, call the model itself in a `tf.function`, or `predict_on_batch`.
+For one batch, use `predict_on_batch`, or call the model itself in a `tf.function`. Or predict less
+often.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ KEY = "prediction"
 ROWS = anywhere("predict")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = (
-    "Predict less often. For one batch, call the model itself in a tf.function, or "
-    "predict_on_batch(): predict() makes an iterator over its data each time."
+    "For one batch, use predict_on_batch(), or call the model itself in a tf.function: predict() "
+    "makes an iterator over its data each time. Or predict less often."
 )
 
 

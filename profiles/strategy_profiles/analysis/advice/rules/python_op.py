@@ -18,10 +18,10 @@ can keep what is the same in each epoch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 
 from strategy_profiles.analysis.advice.line_advice import advice_on_python, most_of_python
-from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -35,6 +35,7 @@ from strategy_profiles.run.op_scopes import without_replica
 
 KEY = "python-op"
 ROWS = ("loop/steps/compute", "loop/steps/wait")
+_WAITS = re.compile(r"\b(?:sleep|urlopen|recv|requests\.\w+)\(")
 HELD_SHARE = 0.1
 """A cause of idling is named from this share of a step on."""
 
@@ -49,7 +50,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     ]
     if not wall or not every:
         return
-    held_ms = min(wall, sum(cause.held_ms for cause in every)) - _of_late_replica_ms(facts, every)
+    held_ms = min(wall, sum(cause.held_ms for cause in every))
     if held_ms / wall < HELD_SHARE:
         return
     longest = max(every, key=lambda cause: (cause.each_ms or 0.0) * cause.count)
@@ -64,8 +65,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"{of_a_step(facts, held_ms, wall)} runs Python inside the graph{in_turn}: the op "
         f"{longest.name} ({longest.detail}){others}{at}.{most_of_python(facts)}",
-        "Replace py_function or numpy_function with TensorFlow ops. In the input pipeline it would "
-        f"hold the GIL as well, unless cache() keeps its result.{advice_on_python(facts)}",
+        _advice(facts),
         per_step(facts, held_ms, wall),
         op=longest.name,
         line=line,
@@ -73,16 +73,28 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _of_late_replica_ms(facts: Facts, every: Sequence[Cause]) -> float:
-    """By how much the Python of a late replica is longer: it is late by that, which is said of the
-    replica."""
-    if not facts.stragglers.late:
-        return 0.0
-    by_replica: dict[int | None, float] = dict.fromkeys(range(facts.segment.num_replicas), 0.0)
-    for cause in every:
-        by_replica[cause.replica] = by_replica.get(cause.replica, 0.0) + cause.held_ms
-    longer_ms = max(by_replica.values()) - min(by_replica.values())
-    return min(longer_ms, facts.stragglers.late[0].late_ms)
+def _advice(facts: Facts) -> str:
+    """Python that waits is helped by waiting for many things at once; other Python is not."""
+    inside = facts.read_python_in_ops(0)
+    if inside is not None and _WAITS.search(inside.line.text):
+        return (
+            "The Python waits and computes nothing: call it in the dataset's map() with "
+            "num_parallel_calls=16, where many calls wait at once, and prefetch() what it gives."
+        )
+    return (
+        "Replace py_function or numpy_function with TensorFlow ops. In the dataset's map() it "
+        "would keep Python's lock from the step as well, so it gains there only with a cache() "
+        "behind it."
+        f"{advice_on_python(facts)}"
+    )
+
+
+def runs_in_turns(facts: Facts) -> bool:
+    """Whether several replicas run Python in their graph. TensorFlow runs such ops of a function
+    one after the other, so the last replica is late by waiting for its turn."""
+    causes = facts.held_up.of_kind("python-op")
+    own = {cause.replica for cause in causes if not is_injected(cause.name, "PyFunc")}
+    return len(own) > 1
 
 
 def removal(facts: Facts, result: Finding) -> Removal:

@@ -39,7 +39,12 @@ from strategy_profiles.analysis.advice.late_because import (
     detour_behind,
     late_batch,
 )
-from strategy_profiles.analysis.advice.rules import detour, shared_cores, variable_off_device
+from strategy_profiles.analysis.advice.rules import (
+    detour,
+    python_op,
+    shared_cores,
+    variable_off_device,
+)
 from strategy_profiles.analysis.advice.rules.small_ops import loop_named
 from strategy_profiles.analysis.captured_steps import is_unlike
 from strategy_profiles.analysis.facts import Facts, Finding, finding
@@ -114,6 +119,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     if _is_by_chance(facts, late, is_rare=is_rare) or _waits_for_shared_input(facts, late[0]):
         return
+    if python_op.runs_in_turns(facts) and not injected_delays(facts.segment):
+        return  # `python-op` says so
     steps = "steps"
     if facts.stragglers.source == "measured":
         took = f", which took {units.milliseconds(wall_ms)}" if is_unlike(wall_ms, usual_ms) else ""

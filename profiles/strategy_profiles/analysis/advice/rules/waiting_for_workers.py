@@ -105,9 +105,11 @@ def _advice(facts: Facts, line: Row) -> str:
     if "sleep(" in (line.text or ""):
         return f"Workers that are done wait until the program looks again. {joins or CALL_JOIN}"
     if _worker_ms(facts) < SHORT_MS:
+        if shards := _of_shards(facts):
+            return f"{shards}A larger batch needs fewer steps, each with as many messages. {joins}"
         return (
-            f"{_of_shards(facts)}Do more in each scheduled step, as its messages take a large "
-            f"part of so short a time: {OF_SMALL}. {joins}"
+            "Do more in each scheduled step, as its messages take a large part of so short a time: "
+            f"{OF_SMALL}. {joins}"
         ).strip()
     return (
         f"{joins} The workers' processes record nothing, so try one at a time: {OF_INPUT}; "

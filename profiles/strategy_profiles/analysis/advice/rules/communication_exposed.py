@@ -3,7 +3,8 @@
 ## What it does
 
 Compares the transfer of a typical step with its length: at least 25 % of the step moves tensors
-while no replica computes; 10 % if that is an all-gather, which a program asks for itself.
+while no replica computes. Gathers that the program asks for count from 10 % on, with the ops that
+join their parts.
 
 ## Why is this slow
 
@@ -38,6 +39,8 @@ KEY = "communication-exposed"
 ROWS = ("loop/steps/wait", "loop/steps/transfer")
 EXPOSED_SHARE, GATHERED_SHARE = 0.25, 0.1
 _GATHERS = ("strategy.gather(", "all_gather(")
+_JOINS = "allgather"
+"""Scope of the ops that join the parts of a gather."""
 _OF_GATHER = (
     "Gather less: let each replica compute what is wanted of its part, such as a mean, and reduce "
     "that, or gather the short result. If it is for a log alone, do it every few steps."
@@ -49,33 +52,47 @@ same gradients more than once."""
 
 def find(facts: Facts) -> Iterator[Finding]:
     wall, transfer = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("transfer")
-    least = GATHERED_SHARE if _gathers(facts) else EXPOSED_SHARE
-    if not wall or transfer is None or transfer / wall < least:
+    if not wall or transfer is None:
         return
-    moved, advice = _moved(facts)
-    yield finding(
-        facts,
-        KEY,
-        f"{of_a_step(facts, transfer, wall)} {moved} while nothing is computed.{_calls(facts)}",
-        advice,
-        per_step(facts, transfer, wall),
-        place=next((line.place for line in facts.lines_with(*_GATHERS) if _gathers(facts)), None),
-        transfer_ms=transfer,
-        bytes_per_step=facts.communication.collective_bytes,
-    )
+    gathered = gathered_ms(facts)
+    if gathered is not None and gathered / wall >= GATHERED_SHARE:
+        yield finding(
+            facts,
+            KEY,
+            f"{of_a_step(facts, gathered, wall)} gathers tensors of all replicas"
+            f"{facts.said_at(*_GATHERS)}.",
+            _OF_GATHER,
+            per_step(facts, gathered, wall),
+            place=facts.lines_with(*_GATHERS)[0].place,
+        )
+    elif transfer / wall >= EXPOSED_SHARE:
+        moved, advice = _moved(facts)
+        yield finding(
+            facts,
+            KEY,
+            f"{of_a_step(facts, transfer, wall)} {moved} while nothing is computed.{_calls(facts)}",
+            advice,
+            per_step(facts, transfer, wall),
+            transfer_ms=transfer,
+            bytes_per_step=facts.communication.collective_bytes,
+        )
 
 
-def _gathers(facts: Facts) -> bool:
-    """Whether the program gathers tensors, and that takes most of the transfers."""
-    uses, transfer_ms = facts.communication.collectives, facts.breakdown.mean_ms("transfer") or 0.0
-    gathered_ms = sum(use.transfer_ms or 0.0 for use in uses if use.op == "all-gather")
-    return gathered_ms > transfer_ms / 2 and bool(facts.lines_with(*_GATHERS))
+def gathered_ms(facts: Facts) -> float | None:
+    """What the gathers that the program asks for take of a captured step, with the ops that join
+    the parts; None if it asks for none."""
+    uses = [use for use in facts.communication.collectives if use.op == "all-gather"]
+    if not uses or not facts.lines_with(*_GATHERS):
+        return None
+    moved_ms = sum((use.wait_ms or 0.0) + (use.transfer_ms or 0.0) for use in uses)
+    joined = sum(op.share for op in facts.ops if op.layer == _JOINS)
+    return moved_ms + joined * (facts.breakdown.mean_ms("compute") or 0.0)
 
 
 def _calls(facts: Facts) -> str:
     """` Its 12 all-reduce calls move 96.3 MB.`: of the kind of collective that moves most."""
     main = facts.communication.main
-    if main is None or main.bytes is None or main.per_step < 1 or _gathers(facts):
+    if main is None or main.bytes is None or main.per_step < 1:
         return ""
     calls = "call moves" if round(main.per_step) == 1 else "calls move"
     own = facts.said_at(ALL_REDUCE)
@@ -102,8 +119,6 @@ def _moved(facts: Facts) -> tuple[str, str]:
             remedy = f"add up the gradients of several batches before they are reduced, {remedy}"
     else:
         remedy = "or spread the variables over more parameter servers."
-    if _gathers(facts):
-        return f"gathers tensors of all replicas{facts.said_at(*_GATHERS)}", _OF_GATHER
     largest = "" if facts.is_imported else facts.placed.said_of_largest
     advice = _reduced_again(facts) or (
         f"Raise the batch per replica (the bytes stay the same), {remedy}{largest}"

@@ -27,6 +27,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice import few_threads
+from strategy_profiles.analysis.advice.rules import communication_exposed
 from strategy_profiles.analysis.advice.rules.many_small_collectives import MANY_CALLS
 from strategy_profiles.analysis.advice.rules.shared_cores import num_sharing
 from strategy_profiles.analysis.advice.rules.straggler import injected_sentence
@@ -57,6 +58,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     """Collectives of few bytes that take long: replicas enter them late, or each call is slow."""
     if facts.lacks_ranks:
         return  # whether it waits for a rank that was not recorded is not known
+    if communication_exposed.gathered_ms(facts) is not None:
+        return  # it may wait for a gather
     wall = facts.breakdown.mean_ms("wall")
     late_ms = max((item.late_ms for item in facts.stragglers.late), default=0.0)
     costly: list[tuple[float, float, CollectiveUse]] = []

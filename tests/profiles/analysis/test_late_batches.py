@@ -170,6 +170,22 @@ def test_what_a_worker_does_between_steps_explains_that_its_cores_work_more(
     assert (found.cost, found.caused_by) == (None, "between-steps")
 
 
+def test_a_replica_of_a_single_worker_is_not_late_by_what_its_program_does_between_steps(
+    tmp_path: Path,
+) -> None:
+    """All its replicas begin after the same lines."""
+    facts = facts_of(tmp_path, cores=(0.4, 1.0))
+    late = [replace(item, worker=0) for item in facts.stragglers.late]
+    took_ms = 2 * LATE_MS * facts.account.num_steps
+    row = Row("loop/between/function", "function", took_ms, "sampled", 50, 50, "train.py", 90)
+    account = replaced(facts.account, rows=(*facts.account.rows, row))
+    facts = replaced(facts, account=account, stragglers=replace(facts.stragglers, late=tuple(late)))
+    alone = replaced(facts, segment=replaced(facts.segment, num_workers=1))
+    for each, is_of_lines in ((facts, True), (alone, False)):
+        advice = "".join(item.advice for item in findings(each) if item.key == "straggler")
+        assert ("It begins each step later" in advice) is is_of_lines
+
+
 def test_workers_that_use_about_the_same_processor_time_are_not_late(tmp_path: Path) -> None:
     facts = facts_of(tmp_path, cores=(0.8, 1.0), late=False)
     assert facts.stragglers.straggler is None

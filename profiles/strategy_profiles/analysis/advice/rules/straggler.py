@@ -196,7 +196,8 @@ def _finding_behind(facts: Facts, late: ReplicaLateness) -> tuple[str, str] | No
     if copied := copies_behind(facts, late):
         sentence = variable_off_device.copies_of(facts, copied, late.replica)
         return variable_off_device.KEY, f"{sentence}: see that finding."
-    if late.worker == 0:  # the account is of that worker
+    # The account is of that worker. The replicas of a single one all begin after the same lines.
+    if late.worker == 0 and facts.segment.num_workers > 1:
         between = facts.account.children("loop/between")
         longest = max(between, key=lambda row: row.total_ms, default=None)
         if longest is not None and (_begins_late(facts, late) or _explains(facts, longest, late)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,9 +77,9 @@ def test_the_tile_of_the_launcher_opens_the_lab_below_jupyters_prefix(
         tile.click()
     lab = popup.value
     expect(lab.get_by_role("heading", name="New run")).to_be_visible()
-    expect(lab.get_by_role("link", name="All runs")).to_have_attribute(
-        "href", f"{jupyter}/strategy-lab/runs"
-    )
+    lab.get_by_role("link", name="All runs").click()
+    expect(lab).to_have_url(re.compile(rf"{re.escape(jupyter)}/strategy-lab/runs\b"))
+    expect(lab.get_by_text("made", exact=True).first).to_be_attached()
 
 
 def test_only_who_is_logged_in_to_jupyter_reaches_the_lab(jupyter: str, page: Page) -> None:

@@ -73,9 +73,9 @@ def _sampled(
     if regions is None or not regions.is_step.any():
         return None
     stacks = regions.stacks
-    are_known = [bool(place.frames) for place in stacks.places]
-    chosen = regions.is_step & samples_at(stacks, choose(stacks.places))
-    chosen &= samples_at(stacks, are_known)
+    are_chosen = zip(stacks.places, choose(stacks.places), strict=True)
+    with_line = [is_chosen and bool(place.frames) for place, is_chosen in are_chosen]
+    chosen = regions.is_step & samples_at(stacks, with_line)
     if chosen.sum() < FEWEST_SAMPLES:
         return None
     of_place = np.bincount(stacks.place[chosen], stacks.for_ms[chosen])

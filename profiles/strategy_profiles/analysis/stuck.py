@@ -124,4 +124,4 @@ def _where(item: Stuck, *, several: bool) -> str:
 
 def _at(frame: StackFrame) -> str:
     text = f" (`{frame.text}`)" if frame.text else ""
-    return f"at {frame.file.rpartition('/')[2]}:{frame.line}{text}"
+    return f"at {frame.place}{text}"

@@ -44,17 +44,17 @@ def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
             made.setdefault(op.name, op)
     names = [scoped(node.name) for node in nodes]
     largest_op: dict[Path, tuple[int, Any]] = {}
-    single: dict[Path, tuple[bool, int, Any]] = {}
+    single: dict[Path, tuple[bool, int, str]] = {}
     for node, name in zip(nodes, names, strict=True):
         if name.is_gradient or _REPLICA.search(node.name):
             continue  # replicas have the same lines
-        key, size, op = _scope(name), node.bytes or 0, _in_function(node.name, made)
-        if op is None:
-            continue
-        if key not in largest_op or size > largest_op[key][0]:
+        key, size, runs_python = _scope(name), node.bytes or 0, node.op in PYTHON_OPS
+        if (key not in largest_op or size > largest_op[key][0]) and (
+            op := _in_function(node.name, made)
+        ):
             largest_op[key] = size, op
-        if key != name.path and (size or node.op in PYTHON_OPS):
-            single[name.path] = node.op in PYTHON_OPS, size, op
+        if key != name.path and (size or runs_python):
+            single[name.path] = not runs_python, -size, node.name
     largest = sorted(largest_op.items(), key=lambda item: -item[1][0])
     first_alike: dict[Path, Path] = {}
     for key, _ in largest:
@@ -63,19 +63,14 @@ def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
     asked = dict(sorted(largest, key=lambda item: item[0] not in first)[:MOST_OPS])
     lines = {key: line for key, (_, op) in asked.items() if (line := program_line(op))}
     num_single = min(MOST_OPS - len(asked), MOST_SINGLE_OPS)
-    for key, (*_, op) in sorted(single.items(), key=_by_size)[:num_single]:
-        if line := program_line(op):
+    for key, (*_, made_as) in sorted(single.items(), key=lambda item: item[1])[:num_single]:
+        op = _in_function(made_as, made)
+        if op is not None and (line := program_line(op)):
             lines[key] = line
     for key in largest_op.keys() - asked.keys():
         if line := lines.get(first_alike[_unnumbered(key)]):
             lines[key] = line
     return [_of(name, lines) for name in names]
-
-
-def _by_size(item: tuple[Path, tuple[bool, int, Any]]) -> tuple[bool, int]:
-    """Ops that run Python first, then the largest."""
-    runs_python, size, _ = item[1]
-    return not runs_python, -size
 
 
 def _unnumbered(path: Path) -> Path:

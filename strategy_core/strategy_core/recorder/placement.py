@@ -26,6 +26,8 @@ from strategy_profiles.tables.schema import TABLES
 
 _UNSIZED = frozenset({tf.string, tf.resource, tf.variant})
 """Types whose elements have no fixed size."""
+_LARGEST_OF_EXPORT = 8
+"""Nodes of the graph of one eager op: its arguments, results and constants."""
 
 
 def begin_trace() -> None:
@@ -65,10 +67,6 @@ def _export(scratch: Path) -> Any:
         return _read_metadata(scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-_LARGEST_OF_EXPORT = 8
-"""Nodes of the graph of one eager op: its arguments, results and constants."""
 
 
 def read_nodes(metadata: Any) -> list[Node]:

@@ -18,6 +18,7 @@ from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.line_advice import advice_on_line
 from strategy_profiles.analysis.advice.registry import RULES
 from strategy_profiles.analysis.advice.rows import main_line
+from strategy_profiles.analysis.advice.rules import not_captured
 from strategy_profiles.analysis.advice.rules.retracing import NO_NAME
 from strategy_profiles.analysis.busy_threads import BusyThread
 from strategy_profiles.analysis.causes import Cause
@@ -418,6 +419,7 @@ def test_captured_steps_whose_ops_have_no_replica_are_said_to_say_nothing(
     facts = replace(facts, breakdown=replace(facts.breakdown, replicas=replicas))
     found = advice_by_key(replace(facts, held_up=replace(facts.held_up, num_steps=3)))
     assert found["not-captured"].sentence.startswith("Of 3 captured steps it is not known")
+    assert not_captured.edits(facts, found["not-captured"]) == {}, "more captures tell no more"
 
 
 def test_the_largest_of_what_tf_sort_orders_are_to_be_taken_by_top_k(
@@ -666,12 +668,19 @@ def test_no_replica_is_late_by_python_that_runs_in_one_replica_after_the_other(
 ) -> None:
     """The last one waits for its turn: an even division of the work changed nothing."""
     facts = facts_with_illness("straggler")
-    for replicas, is_late in (((0, 1), False), ((1,), True)):
+    for replicas, each_ms, num_workers, is_late in (
+        ((0, 1), 9.0, 1, False),
+        ((1,), 9.0, 1, True),
+        ((0, 1), 4.0, 1, True),  # it is late by more than that
+        ((0, 1), 9.0, 2, True),  # each worker has a function of its own
+    ):
         causes = tuple(
-            Cause("python-op", "PyFunc", "PyFunc", replica, DEVICE, 3, 9.0, 9.0, 1.0, None)
+            Cause("python-op", "PyFunc", "PyFunc", replica, DEVICE, 3, each_ms, each_ms, 1.0, None)
             for replica in replicas
         )
-        found = advice_by_key(replace(facts, held_up=replace(facts.held_up, causes=causes)))
+        segment = msgspec.structs.replace(facts.segment, num_workers=num_workers)
+        held_up = replace(facts.held_up, causes=causes)
+        found = advice_by_key(replace(facts, held_up=held_up, segment=segment))
         assert "python-op" in found
         assert ("straggler" in found) is is_late
 
@@ -817,34 +826,36 @@ def test_a_batch_that_is_called_global_and_is_of_each_replica_is_a_whole_batch(
         assert found["whole-batch"].evidence["place"] == "train.py:20"
 
 
-def test_an_array_that_is_copied_beside_the_step_does_not_count_as_python_around_its_calls(
-    facts_with_illness: Any,
+@pytest.mark.parametrize(
+    ("reads", "key", "text", "remedy"),
+    [
+        (
+            "read_array_copies",
+            "argument-copy",
+            "tf.nn.embedding_lookup(table, ids)",
+            "make the tensor once",
+        ),
+        (
+            "read_single_ops",
+            "eager-step",
+            "opt.apply_gradients(pairs)",
+            "Make it a part of the tf.function",
+        ),
+    ],
+)
+def test_work_beside_the_function_of_the_step_does_not_count_as_python_around_its_calls(
+    reads: str, key: str, text: str, remedy: str, facts_with_illness: Any
 ) -> None:
-    line = StackFrame("/home/me/train.py", 19, "rows", "tf.nn.embedding_lookup(table, ids)")
+    line = StackFrame("/home/me/train.py", 19, "update", text)
     facts = facts_with_illness("dispatch")
     wall, calls_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("call")
-    copies = OutsideFunction(calls_ms / wall, line)
-    found = advice_by_key(replace(facts, read_array_copies=lambda: copies))
-    assert "at train.py:19 (`tf.nn.embedding_lookup(table, ids)`)" in (
-        found["argument-copy"].sentence
-    )
+    outside = OutsideFunction(calls_ms / wall, line)
+    found = advice_by_key(replace(facts, **{reads: lambda: outside}))
+    most = "most of it " if key == "eager-step" else ""
+    assert f"{most}at train.py:19 (`{text}`)" in found[key].sentence
+    assert remedy in found[key].advice
     assert "dispatch" not in found
     assert "dispatch" in advice_by_key(facts)
-
-
-def test_ops_that_python_runs_beside_the_step_do_not_count_as_python_around_its_calls(
-    facts_with_illness: Any,
-) -> None:
-    line = StackFrame("/home/me/train.py", 19, "update", "opt.apply_gradients(pairs)")
-    facts = facts_with_illness("dispatch")
-    wall, calls_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("call")
-    ops = OutsideFunction(calls_ms / wall, line)
-    found = advice_by_key(replace(facts, read_single_ops=lambda: ops))
-    assert "most of it at train.py:19 (`opt.apply_gradients(pairs)`)" in (
-        found["eager-step"].sentence
-    )
-    assert "Make it a part of the tf.function" in found["eager-step"].advice
-    assert "dispatch" not in found
 
 
 @pytest.mark.parametrize(

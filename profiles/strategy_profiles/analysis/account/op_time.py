@@ -46,6 +46,11 @@ def computing_spans(profile: Profile, segment: int, steps: Ints | None = None) -
     return rows.filter(pc.and_(is_own, rows["replica"].is_valid()))
 
 
+def at_place(line: str | None) -> str:
+    """` at train.py:12`, of a line with the folders of its file; empty if it is not known."""
+    return f" at {line.rpartition('/')[2]}" if line else ""
+
+
 @once
 def op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     """The ops of the typical captured steps, the longest first; empty without captures."""

@@ -28,10 +28,6 @@ _OF_DATA = {
         "The line waits: let several such waits pass at once, in threads or a parallel map(), or "
         "ask for a whole batch at once."
     ),
-    r".{0,120}\bfrom_tensors?(?:_slices)?\(.{0,200}": (
-        "The line copies arrays into a new dataset, and converts lists one element after the "
-        "other: give it NumPy arrays, and make the dataset once, before the loop."
-    ),
     r".{0,120}\bdeepcopy\(.{0,120}": (
         "deepcopy() copies everything each time: copy only what has changed, or do it every few "
         "steps."
@@ -79,6 +75,10 @@ _OF_STEPS = {
         "choice() works on all elements to draw a few: draw with the integers() of "
         "np.random.default_rng(), by np.searchsorted() of a cumulative sum where they have "
         "weights, or draw for many steps in one call."
+    ),
+    r".{0,120}\bfrom_tensors?(?:_slices)?\(.{0,200}": (
+        "The line copies arrays into a new dataset, and converts lists one element after the "
+        "other: give it NumPy arrays, and make the dataset once, before the loop."
     ),
     r".{0,120}\bgc\.collect\(.{0,80}": (
         "Python collects garbage by itself: leave the call out, or make it once an epoch."

@@ -55,7 +55,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not wall or transfer is None:
         return
     gathered = gathered_ms(facts)
-    if gathered is not None and gathered / wall >= GATHERED_SHARE:
+    if gathered is not None:
         yield finding(
             facts,
             KEY,
@@ -80,13 +80,15 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def gathered_ms(facts: Facts) -> float | None:
     """What the gathers that the program asks for take of a captured step, with the ops that join
-    the parts; None if it asks for none."""
+    the parts; None if it asks for none, or if that is little."""
     uses = [use for use in facts.communication.collectives if use.op == "all-gather"]
-    if not uses or not facts.lines_with(*_GATHERS):
+    wall = facts.breakdown.mean_ms("wall")
+    if not uses or not wall or not facts.lines_with(*_GATHERS):
         return None
     moved_ms = sum((use.wait_ms or 0.0) + (use.transfer_ms or 0.0) for use in uses)
     joined = sum(op.share for op in facts.ops if op.layer == _JOINS)
-    return moved_ms + joined * (facts.breakdown.mean_ms("compute") or 0.0)
+    spent_ms = moved_ms + joined * (facts.breakdown.mean_ms("compute") or 0.0)
+    return spent_ms if spent_ms >= GATHERED_SHARE * wall else None
 
 
 def _calls(facts: Facts) -> str:

@@ -25,7 +25,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from strategy_profiles.analysis.account.op_time import OpTime
+from strategy_profiles.analysis.account.op_time import OpTime, at_place
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.growth import growth
 from strategy_profiles.analysis.same_each_step import SameEachStep
@@ -178,7 +178,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     row = facts.account.row("loop/steps/compute")
     if row is None or facts.account.share_of_usual(row) < SHARE or not facts.ops:
         return
-    groups = _groups(facts.ops)[:MOST]
+    every = _groups(facts.ops)
+    groups = every[:MOST]
     if not groups:
         return
     of_loop, shares = facts.account.share(row), [_share(group) for group in groups]
@@ -186,8 +187,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{_named(group)}, {units.share(share * of_loop)}"
         for group, share in zip(groups, shares, strict=True)
     ]
-    in_ops = of_loop * sum(map(_share, _groups(facts.ops)))  # without those that run Python
-    in_usual = facts.account.share_of_usual(row) * in_ops / of_loop
+    known = sum(map(_share, every))  # without those that run Python
+    in_usual = facts.account.share_of_usual(row) * known
     is_all = in_usual >= MOST_OF_LOOP and growth(facts.steps.wall_ms) is None and not facts.noted
     else_little = ", so little can be gained elsewhere" if is_all else ""
     is_update, op = _is_update(groups[0]), groups[0][0].op
@@ -207,7 +208,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        _sentence(named, in_ops, facts.loop_name) + f"{else_little}.",
+        _sentence(named, of_loop * known, facts.loop_name) + f"{else_little}.",
         OF_AN_UPDATE.format(largest=facts.placed.said_of_largest)
         if is_update
         else " ".join(remedies),
@@ -224,7 +225,7 @@ def _same(facts: Facts) -> SameEachStep | None:
 
 
 def _these(same: SameEachStep) -> str:
-    at = f" at {same.line.rpartition('/')[2]}" if same.line else ""
+    at = at_place(same.line)
     return f"{units.listed([f'`{op}`' for op in same.ops[:MOST]])}{at}"
 
 
@@ -245,11 +246,12 @@ def _of_type(op: str) -> list[str]:
 
 def _of_operands(ops: Sequence[OpTime]) -> list[str]:
     """What to do about a product of matrices, by what seems to make an operand of it."""
-    made = {
-        op: _share([each for each in ops if each.op == op]) for op in ("OneHot", *_MOSTLY_ZEROS)
-    }
-    known = [op for op, share in made.items() if share > _ONE_HOT]
-    return [OF_ONE_HOT if op == "OneHot" else OF_ZEROS.format(op=op) for op in known]
+    remedies = {"OneHot": OF_ONE_HOT} | {op: OF_ZEROS.format(op=op) for op in _MOSTLY_ZEROS}
+    return [
+        remedy
+        for op, remedy in remedies.items()
+        if _share([each for each in ops if each.op == op]) > _ONE_HOT
+    ]
 
 
 def _is_product(ops: Sequence[OpTime], longest: OpTime) -> bool:
@@ -297,7 +299,7 @@ def _line(parts: Sequence[OpTime]) -> str:
     line = max(lines, key=lines.__getitem__)
     if line is None or 2 * lines[line] < sum(lines.values()):
         return ""
-    return f" at {line.rpartition('/')[2]}"
+    return at_place(line)
 
 
 def _named(parts: Sequence[OpTime]) -> str:

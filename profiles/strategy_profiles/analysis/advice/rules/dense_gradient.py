@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from strategy_profiles.analysis.account.op_time import OpTime
+from strategy_profiles.analysis.account.op_time import OpTime, at_place
 from strategy_profiles.analysis.facts import Facts, Finding, finding, per_step
 from strategy_profiles.analysis.placed import SCATTER_INTO_DENSE, DenseGradient
 from strategy_profiles.reporting import units
@@ -73,19 +73,18 @@ def find(facts: Facts) -> Iterator[Finding]:
         f" {what} takes {units.milliseconds(ms)} of a captured step." for what, ms in known.items()
     ]
     scatter = _scatter(facts)
-    place = scatter.line.rpartition("/")[2] if scatter and scatter.line else None
+    at = at_place(scatter.line if scatter else None)
     yield finding(
         facts,
         KEY,
-        f"{largest.op.removeprefix(_OF_A_CALL)}{f' at {place}' if place else ''} makes a sparse "
-        "gradient dense: "
+        f"{largest.op.removeprefix(_OF_A_CALL)}{at} makes a sparse gradient dense: "
         f"{units.size(largest.bytes)}, as large as the variable, however few rows a step uses."
         + "".join(takes),
         _ADVICE
         if update_ms is None or others_ms
         else _ADVICE_ON_OPTIMIZER.format(at=facts.said_at(*_OPTIMIZERS)),
         per_step(facts, sum(known.values()), wall) if known and wall else None,
-        place=place,
+        place=at.removeprefix(" at ") or None,
         op=largest.op,
         ops=[largest.op],
         device=largest.device,

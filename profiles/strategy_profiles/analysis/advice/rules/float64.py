@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.account.op_time import at_place
 from strategy_profiles.analysis.element_types import ComputedIn
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -73,8 +74,7 @@ def in_type(
     of_compute = min(computed.ms / compute_ms, 1.0) if compute_ms else None
     part = f", {units.share(of_compute)} of the computation" if of_compute else ""
     op = f"{computed.op} ({shortened(computed.name, MOST_OF_A_NAME)})"
-    line = facts.line_of.get(computed.name)
-    at = f" at {line.rpartition('/')[2]}" if line else ""
+    at = at_place(facts.line_of.get(computed.name))
     yield finding(
         facts,
         key,

@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.account.op_time import at_place
 from strategy_profiles.analysis.advice.rules import busy_thread
 from strategy_profiles.analysis.advice.rules.unsteady import of_full_batches_ms
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
@@ -77,7 +78,7 @@ def _op_that_grows(facts: Facts, longer_ms: float) -> str:
     op = facts.read_growing_op()
     if op is None or op.longer_ms < PART_OF_GROWTH * longer_ms:
         return ""
-    at = f" at {op.line.rpartition('/')[2]}" if op.line else ""
+    at = at_place(op.line)
     return (
         f" Of its ops `{op.op}`{at} grows most: by {units.milliseconds(op.longer_ms)} a step from "
         "the earlier half of the captured steps to the later one."

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from strategy_profiles.analysis.advice.input_kinds import KINDS
+from strategy_profiles.analysis.advice.input_kinds import KINDS, InputKind
 from strategy_profiles.analysis.advice.late_because import late_batch
 from strategy_profiles.analysis.advice.line_advice import (
     advice_by_text,
@@ -125,7 +125,7 @@ def is_behind_first_batches(facts: Facts) -> bool:
 
 
 def _makes_elements(stage: Cause | None) -> bool:
-    known = KINDS.get(_kind(stage)) if stage is not None else None
+    known = _known(stage) if stage is not None else None
     return known is not None and known.makes_elements
 
 
@@ -182,7 +182,7 @@ def line_of_input(facts: Facts) -> SourceLine | None:
     stage = _limiting_stage(facts)
     if stage is None:
         return None
-    known = KINDS.get(_kind(stage))
+    known = _known(stage)
     texts = known.texts if known is not None else ()
     if _python_of(facts, stage):
         texts = PYTHON_OF_INPUT
@@ -253,7 +253,7 @@ def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Fin
 def _limit(stage: Cause | None) -> str:
     if stage is None or stage.each_ms is None:
         return ""
-    known = KINDS.get(_kind(stage))
+    known = _known(stage)
     named = f"{known.name}, " if known else ""
     path = stage.name.removeprefix("Iterator::Root::").replace("::", " > ")
     each = units.milliseconds(stage.each_ms)
@@ -306,7 +306,7 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
         return of_python.strip()  # the call that is slow, wherever it runs
     if _python_of(facts, stage) is not None:
         return f"{_IN_PYTHON}{of_python}"
-    known = KINDS.get(_kind(stage))
+    known = _known(stage)
     if known is None:
         return _RUN_AHEAD
     skips = f"{_SKIP_FIRST} " if "Skip::" in stage.name else ""
@@ -352,6 +352,10 @@ def _of_generator(facts: Facts, stage: Cause) -> str | None:
     path = stage.name.split("::")
     makes_examples = any(each.startswith(("Batch", "PaddedBatch")) for each in path)
     return _OF_EXAMPLES if makes_examples else None
+
+
+def _known(stage: Cause) -> InputKind | None:
+    return KINDS.get(_kind(stage))
 
 
 def _kind(stage: Cause) -> str:

@@ -62,6 +62,6 @@ def find(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def edits(_facts: Facts, _result: Finding) -> dict[str, Any]:
-    """Every step captured."""
-    return {"capture.every_step": True}
+def edits(_facts: Facts, result: Finding) -> dict[str, Any]:
+    """Every step captured, where captured steps are unlike the others."""
+    return {"capture.every_step": True} if "captured_ms" in result.evidence else {}

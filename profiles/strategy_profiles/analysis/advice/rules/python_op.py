@@ -21,7 +21,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.account.op_time import at_place
 from strategy_profiles.analysis.advice.line_advice import advice_on_python, most_of_python
+from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import (
     Facts,
     Finding,
@@ -36,18 +38,14 @@ from strategy_profiles.run.op_scopes import without_replica
 KEY = "python-op"
 ROWS = ("loop/steps/compute", "loop/steps/wait")
 _WAITS = re.compile(r"\b(?:sleep|urlopen|recv|requests\.\w+)\(")
+"""What a line says that waits and computes nothing."""
 HELD_SHARE = 0.1
 """A cause of idling is named from this share of a step on."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
     """Ops that leave the graph to run Python."""
-    wall = facts.breakdown.mean_ms("wall")
-    every = [
-        cause
-        for cause in facts.held_up.of_kind("python-op")
-        if not is_injected(cause.name, "PyFunc")
-    ]
+    wall, every = facts.breakdown.mean_ms("wall"), _own(facts)
     if not wall or not every:
         return
     held_ms = min(wall, sum(cause.held_ms for cause in every))
@@ -55,7 +53,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     longest = max(every, key=lambda cause: (cause.each_ms or 0.0) * cause.count)
     line = facts.line_of.get(longest.name)
-    at = f" at {line.rpartition('/')[2]}" if line else ""
+    at = at_place(line)
     others = " and others" if len({without_replica(cause.name) for cause in every}) > 1 else ""
     in_turn = (
         ", in one replica after the other" if len({each.replica for each in every}) > 1 else ""
@@ -89,12 +87,21 @@ def _advice(facts: Facts) -> str:
     )
 
 
-def runs_in_turns(facts: Facts) -> bool:
-    """Whether several replicas run Python in their graph. TensorFlow runs such ops of a function
-    one after the other, so the last replica is late by waiting for its turn."""
+def _own(facts: Facts) -> list[Cause]:
+    """The ops that run Python of the program, and no delay that the lab injected."""
     causes = facts.held_up.of_kind("python-op")
-    own = {cause.replica for cause in causes if not is_injected(cause.name, "PyFunc")}
-    return len(own) > 1
+    return [cause for cause in causes if not is_injected(cause.name, "PyFunc")]
+
+
+def of_turns_ms(facts: Facts) -> float:
+    """Time of a captured step in which replicas of one process run Python, 0 if only one does.
+
+    TensorFlow runs such ops of a function one after the other, so the last replica is late by up to
+    this time because it waits for its turn.
+    """
+    own = _own(facts)
+    is_shared = facts.segment.num_workers == 1 and len({cause.replica for cause in own}) > 1
+    return sum(cause.held_ms for cause in own) if is_shared else 0.0
 
 
 def removal(facts: Facts, result: Finding) -> Removal:

@@ -8,7 +8,8 @@ processor time they use within a step. Names every late replica, the delay that 
 and whether its own work takes longer or it begins later, unless a loop's ops were too short to be
 recorded. Of a worker whose ops run Python far longer than those of another, names the line. If
 another finding makes it late (`detour`, `variable-off-device`, `inter-op-threads`, or what its
-program does between steps), names that, and comes after it.
+program does between steps), names that, and comes after it. Nothing if the replicas of one process
+run Python in their graph for as long: they take turns, and `python-op` says that.
 
 ## Why is this slow
 
@@ -31,6 +32,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from strategy_profiles.analysis.account.op_time import at_place
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice import few_threads
 from strategy_profiles.analysis.advice.late_because import (
@@ -119,7 +121,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     if _is_by_chance(facts, late, is_rare=is_rare) or _waits_for_shared_input(facts, late[0]):
         return
-    if python_op.runs_in_turns(facts) and not injected_delays(facts.segment):
+    if late[0].late_ms <= python_op.of_turns_ms(facts):
         return  # `python-op` says so
     steps = "steps"
     if facts.stragglers.source == "measured":
@@ -276,7 +278,7 @@ def _longest(facts: Facts, late: ReplicaLateness) -> str:
     if longer is None or longer.longer_ms < PART_OF_LATENESS * late.late_ms:
         at = _dealt(facts)
         return f". It has more data, or a slower device: compare the data of the replicas{at}."
-    at = f" at {longer.line.rpartition('/')[2]}" if longer.line else ""
+    at = at_place(longer.line)
     most = f", most of all in `{longer.op}`{at}, by {units.milliseconds(longer.longer_ms)} a step."
     count, others = longer.count, longer.count_of_others
     if not others:

@@ -108,10 +108,11 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
         if loop is None and (calls := _of_gradients(facts, line)):
             return _Reason(
                 f": the graph has the gradients of {of_ops} {num_times:,} times, because a Python "
-                f"loop calls the tape's gradient() at {calls}, and each call adds its own ops.",
+                f"loop calls the tape's gradient() at {units.listed(calls)}, and each call adds "
+                "its own ops.",
                 "Compute the gradients of all outputs in one call: tape.batch_jacobian(), or "
                 "tape.jacobian(). Record more steps to see what limits a usual one.",
-                {"comes_back": False, "can_be_mended": True, "place": calls.partition(" ")[0]},
+                {"comes_back": False, "can_be_mended": True, "place": calls[0]},
             )
         which = f"the Python loop at {loop}" if loop else "a Python loop"
         return _Reason(
@@ -136,12 +137,11 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
     )
 
 
-def _of_gradients(facts: Facts, line: str) -> str:
-    """`train.py:32 and train.py:35`, the loops that ask a tape for gradients in the file of a line;
-    empty if there are none."""
+def _of_gradients(facts: Facts, line: str) -> list[str]:
+    """The loops that ask a tape for gradients, in the file of a line, as `train.py:32`."""
     file = line.rpartition(":")[0]
     loops = loops_of_gradients(facts.sources.get(file, ""))
-    return units.listed([f"{Path(file).name}:{number}" for number in loops])
+    return [f"{Path(file).name}:{number}" for number in loops]
 
 
 def unrolled(facts: Facts) -> tuple[str, int] | None:

@@ -63,6 +63,7 @@ much back did one every 42 ms on two cores, so 1 MB is about 1.4 ms of a step.""
 FEWEST_OF_A_JOIN = 10
 """Steps of each worker between two joins; with fewer, the last of them costs a large part."""
 PARTITIONERS = ("SizePartitioner(", "FixedShardsPartitioner(")
+"""What the line says that makes a partitioner."""
 SHORT_MS = 20.0
 """Time of a worker for a step, below which messages take much of it: a step that multiplied 32 rows
 by two small matrices took 5.6 ms on two cores."""

@@ -10,7 +10,7 @@ keras.utils.set_random_seed(7)
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-images = np.random.default_rng(0).normal(size=(160, 8)).astype("float32")
+images = np.random.default_rng(0).normal(size=(960, 8)).astype("float32")
 
 
 class CustomModel(keras.Sequential):

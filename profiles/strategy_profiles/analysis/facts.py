@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -251,12 +251,15 @@ class Facts(Struct, frozen=True):
         codes = [(each, each.text.partition("#")[0]) for each in saying]
         return [each for each, code in codes if any(text in code for text in texts)]
 
-    def said_at(self, *texts: str) -> str:
-        """` at train.py:12 (`line`)`, of the only such line, or ` at train.py:12 and train.py:40`;
-        empty if there are none, or more than three."""
-        lines = self.lines_with(*texts)
+    def said_at(self, *texts: str, but: Sequence[str] = ()) -> str:
+        """` at train.py:12 (`line`)`, of the only line that has one of these texts and none of the
+        others, or ` at train.py:12 and train.py:40`; empty if there are none, or more than
+        three."""
+        every = self.lines_with(*texts)
+        lines = [each for each in every if not any(text in each.text for text in but)]
         if len(lines) == 1:
             return f" at {lines[0].place} (`{lines[0].text.strip()}`)"
+        lines.sort(key=lambda each: (each.file, each.line))
         places = units.listed([each.place for each in lines])
         return f" at {places}" if 0 < len(lines) <= _MOST_PLACES else ""
 

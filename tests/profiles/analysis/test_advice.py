@@ -600,7 +600,7 @@ def test_a_layer_that_draws_random_numbers_writes_its_seed_and_is_no_update(
         (None, "tidy.up()", "The line calls tidy.up"),
         (None, "sheet.save(path, optimize=True)", "The line writes"),
         ("write_file", "tf.io.write_file(path, tf.io.encode_png(x))", "The line writes"),
-        ("concat", "log = pd.concat([log, row])", "collect the parts"),
+        ("concat", "log = pd.concat([log, row])", "collect the rows"),
         ("NpzFile.__getitem__", "x = self.archive['x'][rows]", "take the array out of it once"),
         (None, "c = self.base.execute('select v from t where id = ?', (i,))", "in one query"),
         (None, "self.base.execute('begin exclusive')", "The line calls self.base.execute"),
@@ -632,6 +632,24 @@ def test_what_to_do_about_a_line_between_steps_is_what_the_line_does(
     rows = [row, *(each for each in facts.account.rows if each.row != row.row)]
     found = advice_by_key(replace(facts, account=replace(facts.account, rows=tuple(rows))))
     assert remedy in found["argument-copy" if call == "constant" else "between-steps"].advice
+
+
+def test_of_a_row_only_the_lines_that_make_tensors_are_copies(facts_with_illness: Any) -> None:
+    facts = facts_with_illness("healthy")
+    row = Row("loop/between/own-lines", "own-lines", 0.5 * facts.account.loop_ms, "sampled", 50, 10)
+    lines = [
+        Row(f"{row.row}/{place}", "own-lines", share * facts.account.loop_ms, "sampled", 25, 10,
+            "train.py", place, text, call)
+        for place, share, text, call in (
+            (40, 0.3, "x = tf.constant(rows)", "constant"), (41, 0.2, "rows = sample(7)", None)
+        )
+    ]  # fmt: skip
+    others = [each for each in facts.account.rows if each.row != row.row]
+    account = replace(facts.account, rows=(row, *lines, *others))
+    found = advice_by_key(replace(facts, account=account))
+    assert "30 % of the loop" in found["argument-copy"].sentence
+    assert "20 % of the loop" in found["between-steps"].sentence
+    assert "train.py:41" in found["between-steps"].sentence
 
 
 def test_functions_without_a_name_in_steps_that_predict_are_those_of_its_data(
@@ -683,6 +701,19 @@ def test_no_replica_is_late_by_python_that_runs_in_one_replica_after_the_other(
         found = advice_by_key(replace(facts, held_up=held_up, segment=segment))
         assert "python-op" in found
         assert ("straggler" in found) is is_late
+
+
+def test_a_replica_that_is_late_by_a_little_on_a_busy_machine_is_so_by_chance(
+    facts_with_illness: Any,
+) -> None:
+    """Its ops take longer while it waits for a core."""
+    facts = facts_with_illness("straggler")
+    for late_ms, is_told in ((1.7, False), (15.0, True)):
+        late = tuple(replace(item, late_ms=late_ms) for item in facts.stragglers.late)
+        late_by = replace(facts, stragglers=replace(facts.stragglers, late=late))
+        assert "straggler" in advice_by_key(late_by)
+        busy = MachineLoad(9, num_cores=4, run_cores=1.2, other_cores=2.7, stolen_cores=0.0)
+        assert ("straggler" in advice_by_key(replace(late_by, load=busy))) is is_told
 
 
 def test_python_in_the_graph_that_waits_is_sent_to_a_parallel_map(facts_with_illness: Any) -> None:

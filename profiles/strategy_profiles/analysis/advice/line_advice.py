@@ -6,91 +6,11 @@ import re
 from collections.abc import Sequence
 
 from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.advice.known_lines import advice_on_text
 from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.line_work import LineWork
 from strategy_profiles.run.event_parts import SourceLine, StackFrame
 
-_OF_DATA = {
-    r".{0,120}\w\.index\(.{0,120}": (
-        "A list's index() looks at one element after the other: a dict, or StringLookup, finds one "
-        "at once."
-    ),
-    r"(?:.{0,80}\W)?(?:open|read_csv|imread|loadtxt|genfromtxt|load_img|(?:np|pickle|json|Image|"
-    r"librosa)\.(?:load|open)|\w+\.(?:read|read_text|read_bytes))\(.{0,200}": (
-        "The line reads: read once and keep what was read, read larger pieces, or let a dataset "
-        "read several files at once (map() with num_parallel_calls, interleave())."
-    ),
-    r"(?i:.{0,120}\.execute\(.{0,120}\bselect\b.{0,160})": (
-        "The line asks a database: ask for all rows of a batch in one query, or read the table "
-        "into memory once."
-    ),
-    r".{0,120}\bsleep\(.{0,120}": (
-        "The line waits: let several such waits pass at once, in threads or a parallel map(), or "
-        "ask for a whole batch at once."
-    ),
-    r".{0,120}\bdeepcopy\(.{0,120}": (
-        "deepcopy() copies everything each time: copy only what has changed, or do it every few "
-        "steps."
-    ),
-    r".{0,120}\.(?:iloc|loc|iat|at)\[.{0,120}|.{0,120}\.(?:iterrows|itertuples)\(.{0,120}": (
-        "pandas takes long for each row or cell: take the columns as NumPy arrays once, by "
-        "to_numpy(), and index these."
-    ),
-    r".{0,120}\bragged\.(?:constant|stack)\(.{0,120}": (
-        "tf.ragged.constant() and tf.ragged.stack() work in Python on each element: give "
-        "tf.RaggedTensor.from_row_lengths() all values as one array, and the lengths."
-    ),
-    r".{0,120}\.predict\(.{0,120}": (
-        "predict() makes an iterator over its data each time: call it once, on all of the data "
-        "before training, or use predict_on_batch(), or call the model in a tf.function."
-    ),
-    r"(?:[\w, .\[\]]{1,80} = |return )?(?:(?:pd|pandas)\.concat|(?:np|numpy)\."
-    r"(?:array|asarray|stack|vstack|hstack|concatenate|append))\((?!.*\bfor\b|[^(]*\w\().{0,200}": (
-        "The line makes a whole array each time, of a list or of other arrays: collect the parts "
-        "in a list and make the array once, or keep one array and change only the rows of it that "
-        "are new."
-    ),
-}
-"""What to do about a line, by what all of it is like."""
-_OF_STEPS = {
-    # Of context managers without a call, only locks wait in C.
-    r"with [\w.\[\]]{1,80}:|(?:.{1,80}\.)?acquire\(.{0,80}": (
-        "The line waits for a lock that another thread of the program holds: hold the lock only "
-        "for what the threads share, or train in one thread."
-    ),
-    r".{1,80}\.(?:save|savefig|imsave|write(?:_\w+|rows?)?|dump|to_(?:csv|parquet))\(.{0,200}": (
-        "The line writes: write less often, with less compression, or in another thread or process."
-    ),
-    r".{0,120}\b[gs]et_weights\(.{0,120}": (
-        "get_weights() and set_weights() move every variable through NumPy: assign the variables "
-        "in one tf.function (`for to, of in zip(a.variables, b.variables): to.assign(of)`), or do "
-        "it every few steps."
-    ),
-    r".{0,120}\brandom\.sample\(.{0,120}": (
-        "random.sample() of a deque counts to each element from an end of it: keep the elements in "
-        "a list, or in arrays of which one index takes the rows of a batch."
-    ),
-    r".{0,120}\b(?:np|numpy)\.random\.choice\(.{0,120}|"
-    r".{0,120}\.choice\(.{0,120}\b(?:replace=False|p=).{0,80}": (
-        "choice() works on all elements to draw a few: draw with the integers() of "
-        "np.random.default_rng(), by np.searchsorted() of a cumulative sum where they have "
-        "weights, or draw for many steps in one call."
-    ),
-    r".{0,120}\bfrom_tensors?(?:_slices)?\(.{0,200}": (
-        "The line copies arrays into a new dataset, and converts lists one element after the "
-        "other: give it NumPy arrays, and make the dataset once, before the loop."
-    ),
-    r".{0,120}\bgc\.collect\(.{0,80}": (
-        "Python collects garbage by itself: leave the call out, or make it once an epoch."
-    ),
-    r"(?:.{0,80}[ .=(])?(?:Model|Sequential|clone_model|model_from_json|load_model)\(.{0,120}": (
-        "The line makes a model: make it once, before the loop, and use it in each step."
-    ),
-    r".{0,80}(?:\bplt|\bax|\bfig|canvas)\.\w+\(.{0,120}": (
-        "The line draws: draw less often, or in another process."
-    ),
-}
-"""The same of a line that each step runs."""
 _OF_CALLS = {
     "NpzFile.__getitem__": (
         "An .npz file is read and unpacked again each time that one of its arrays is asked for: "
@@ -133,8 +53,7 @@ def advice_by_text(line: Row | StackFrame, *, each_step: bool = True) -> str | N
     text = (line.text or "").strip()
     if isinstance(line, Row) and line.call in _OF_CALLS:
         return _OF_CALLS[line.call]
-    known = _OF_STEPS | _OF_DATA if each_step else _OF_DATA
-    return next((advice for like, advice in known.items() if re.fullmatch(like, text)), None)
+    return advice_on_text(text, each_step=each_step)
 
 
 def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:

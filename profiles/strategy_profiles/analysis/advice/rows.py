@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
@@ -31,6 +31,28 @@ def large_rows(facts: Facts, kind: str, parent: str = "loop/between") -> list[Ro
     """The rows of a kind between steps, or below another row, that are worth a finding."""
     rows = [row for row in facts.account.children(parent) if row.kind == kind]
     return [row for row in rows if _is_large(facts, row)]
+
+
+def large_parts(facts: Facts, kind: str, has: Callable[[Row], bool]) -> list[list[Row]]:
+    """Of each row of a kind between steps the lines that have something, worth a finding together;
+    the row itself if all of its lines have it."""
+    parts = []
+    for row in large_rows(facts, kind):
+        lines = facts.account.children(row.row) or [row]
+        some = [line for line in lines if has(line)]
+        if len(some) == len(lines):
+            parts.append([row])
+        elif some and _is_large(facts, _sum(row, some)):
+            parts.append(some)
+    return parts
+
+
+def _sum(row: Row, lines: list[Row]) -> Row:
+    """A row with the time of some of its lines."""
+    total_ms, num_samples = (
+        sum(getattr(line, name) or 0 for line in lines) for name in ("total_ms", "num_samples")
+    )
+    return replace(row, total_ms=total_ms, num_samples=num_samples)
 
 
 def _is_large(facts: Facts, row: Row) -> bool:

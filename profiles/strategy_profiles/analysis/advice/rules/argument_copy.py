@@ -25,7 +25,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.row import Row
-from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
+from strategy_profiles.analysis.advice.rows import (
+    at_line,
+    cost_of,
+    how_long,
+    large_parts,
+    main_line,
+)
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -62,18 +68,16 @@ def outside_function(facts: Facts) -> OutsideFunction | None:
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    for row in large_rows(facts, "own-lines"):
-        line = main_line(facts, row)
-        if makes_tensor(line):
-            yield finding(
-                facts,
-                KEY,
-                "Between steps the program copies an array or a list into a tensor: "
-                f"{how_long(facts, row)}{at_line(facts, row)}.",
-                _ADVICE,
-                cost_of(facts, row),
-                place=line.place,
-            )
+    for lines in large_parts(facts, "own-lines", makes_tensor):
+        yield finding(
+            facts,
+            KEY,
+            "Between steps the program copies an array or a list into a tensor: "
+            f"{how_long(facts, *lines)}{at_line(facts, *lines)}.",
+            _ADVICE,
+            cost_of(facts, *lines),
+            place=main_line(facts, *lines).place,
+        )
     steps, copies = facts.account.row("loop/steps"), outside_function(facts)
     if steps is not None and copies is not None:
         place, text = copies.line.place, copies.line.text

@@ -38,7 +38,7 @@ from strategy_profiles.analysis.advice.rows import (
     at_line,
     cost_of,
     how_long,
-    large_rows,
+    large_parts,
     main_line,
 )
 from strategy_profiles.analysis.advice.rules import argument_copy, growing_steps
@@ -80,23 +80,25 @@ def find(facts: Facts) -> Iterator[Finding]:
     for kind, subject in _SUBJECT.items():
         if kind == "rest" and facts.account.is_sampled:
             continue  # so short that no sample fell into it
-        for row in large_rows(facts, kind):
-            line, grown = main_line(facts, row), growth(facts.between.gaps_ms)
-            if argument_copy.makes_tensor(line):
-                continue  # `argument-copy` reports it
+        for rows in large_parts(facts, kind, _is_no_copy):
+            line, grown = main_line(facts, *rows), growth(facts.between.gaps_ms)
             adds = grown or (_adds(line) and any(growing_steps.find(facts)))
             work = facts.read_line_work(line.file or "", line.line or 0)
             loop = work.loops[-1] if work.loops and "(" not in (line.text or "") else None
-            at = at_line(facts, row, loop=loop)
+            at = at_line(facts, *rows, loop=loop)
             yield finding(
                 facts,
                 KEY,
-                f"{subject} takes {how_long(facts, row)}{at}.{_grows(grown)}",
+                f"{subject} takes {how_long(facts, *rows)}{at}.{_grows(grown)}",
                 _on_growth(work) if adds else _advice(facts, line, work),
-                cost_of(facts, row),
+                cost_of(facts, *rows),
                 grows_ms=list(grown) if grown else None,
                 place=(loop or line).place,
             )
+
+
+def _is_no_copy(line: Row) -> bool:
+    return not argument_copy.makes_tensor(line)  # `argument-copy` reports those
 
 
 def _on_growth(work: LineWork) -> str:

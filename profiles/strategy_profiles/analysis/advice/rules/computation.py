@@ -190,7 +190,6 @@ def find(facts: Facts) -> Iterator[Finding]:
     known = sum(map(_share, every))  # without those that run Python
     in_usual = facts.account.share_of_usual(row) * known
     is_all = in_usual >= MOST_OF_LOOP and growth(facts.steps.wall_ms) is None and not facts.noted
-    else_little = ", so little can be gained elsewhere" if is_all else ""
     is_update, op = _is_update(groups[0]), groups[0][0].op
     trains = is_update or _share([each for each in groups[0] if each.trains]) > shares[0] / 2
     of_product = [OF_A_PRODUCT] if not is_update and _is_product(facts.ops, groups[0][0]) else []
@@ -208,7 +207,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        _sentence(named, of_loop * known, facts.loop_name) + f"{else_little}.",
+        _sentence(named, of_loop * known, facts.loop_name, is_all=is_all),
         OF_AN_UPDATE.format(largest=facts.placed.said_of_largest)
         if is_update
         else " ".join(remedies),
@@ -229,14 +228,17 @@ def _these(same: SameEachStep) -> str:
     return f"{units.listed([f'`{op}`' for op in same.ops[:MOST]])}{at}"
 
 
-def _sentence(named: Sequence[str], of_loop: float, loop: str) -> str:
-    """What takes most, and what all ops take; that it limits the program only if it does."""
+def _sentence(named: Sequence[str], of_loop: float, loop: str, *, is_all: bool) -> str:
+    """What takes most, and what all ops take; that it limits the program only if it does, and that
+    nothing else does if it is all."""
     most, then = f"{named[0]} of {loop}", f"; then {'; '.join(named[1:])}" if named[1:] else ""
     share = units.share(of_loop)
     if of_loop < LIMITS:
-        return f"Of its computation, which takes {share} of {loop}, most is {most}{then}"
+        return f"Of its computation, which takes {share} of {loop}, most is {most}{then}."
+    only, little = ("Only its", ", so little can be gained elsewhere") if is_all else ("Its", "")
     return (
-        f"Its computation limits it, most of all {most}{then}. All ops of the replicas take {share}"
+        f"{only} computation limits it, most of all {most}{then}. All ops of the replicas take "
+        f"{share}{little}."
     )
 
 

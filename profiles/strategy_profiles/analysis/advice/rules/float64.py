@@ -59,8 +59,12 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 
 def _instead_of(facts: Facts) -> str:
-    at = facts.said_at(*IN_FLOAT64)
-    return f" instead of the float64{at}" if at else ""
+    """Where the program asks for float64; else where it makes variables without an element type,
+    which have that of their NumPy array."""
+    if at := facts.said_at(*IN_FLOAT64):
+        return f" instead of the float64{at}"
+    made = facts.said_at("tf.Variable(", but=("dtype", "float32"))
+    return f", such as for the variables made{made}" if made else ""
 
 
 def in_type(

@@ -103,5 +103,5 @@ def _limit(facts: Facts) -> str:
     whole = f"the captured steps, which took {units.milliseconds(captured_ms)}"
     if largest == "compute" and largest_ms / wall >= MOST_OF_A_STEP:
         of_what = whole if captured_ms else "the step"
-        return f"Its computation limits it: of {of_what}, {', '.join(parts)}."
+        return f"The computation limits it: of {of_what}, {', '.join(parts)}."
     return f"Of {whole if captured_ms else 'it'}, {', '.join(parts)}." if parts else ""

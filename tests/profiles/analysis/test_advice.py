@@ -547,9 +547,7 @@ def test_steps_that_are_all_traced_cost_the_preparing_of_their_graphs_too(
         retracing=Retracing(tuple(facts.steps.step[1:].tolist()), "step", steps, None),
     )
     found = advice_by_key(facts)["retracing"]
-    assert "50 %, in which no replica runs an op, pass while TensorFlow prepares it" in (
-        found.sentence
-    )
+    assert "and preparing it for its first run another 50 %" in found.sentence
 
 
 def test_steps_that_vary_on_a_busy_machine_are_one_finding_on_the_machine(

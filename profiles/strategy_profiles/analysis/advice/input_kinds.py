@@ -105,8 +105,8 @@ KINDS = {
     "Filter": InputKind(
         "the function of filter()",
         "filter() asks for one element after the other, and throws away what the stages before it "
-        "have made: choose before the costly ones, such as by file name or index, or keep what is "
-        "left by cache().",
+        "have made: choose before the costly ones, such as by file name or index, choose rows of a "
+        "whole batch by tf.boolean_mask(), or keep what is left by cache().",
         (".filter(",),
         makes_elements=True,
     ),

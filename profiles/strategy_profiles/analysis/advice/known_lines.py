@@ -69,8 +69,8 @@ _OF_DATA = {
     ),
     r"(?<!\btf\.)\blinalg\.(?:svd|p?inv|eig\w*|qr|solve|lstsq|(?:slog)?det|matrix_rank|"
     r"cholesky|expm)\(": (
-        "Its time grows with the third power of the matrix: give it a smaller one, use it every "
-        "few steps, or keep the result while the matrix stays the same."
+        "Its function takes time by the third power of the size of its matrix: give it a smaller "
+        "one, call it every few steps, or keep the result while the matrix stays the same."
     ),
     r"\b(?:c?KDTree|BallTree|NearestNeighbors|\w*KMeans|PCA|TSNE|IsolationForest|AnnoyIndex)\(": (
         "The line builds an index or fits a model: build it once, before the loop, and again only "

@@ -115,10 +115,11 @@ def at_line(facts: Facts, *rows: Row, loop: SourceLine | None = None) -> str:
 def how_long(facts: Facts, *rows: Row) -> str:
     """`41 % of the loop, 3.2 s in all`, or of what happens often `..., 3.57 ms a step`."""
     share = units.share(sum(facts.account.share(row) for row in rows))
-    if len(rows) == 1 and rows[0].num_times and rows[0].num_times < facts.account.num_steps / 2:
-        row, num_times = rows[0], rows[0].num_times
-        each_ms, total = row.total_ms / num_times, units.seconds(row.total_ms / 1e3)
-        if row.source == "sampled" and each_ms < SEEN_EACH_TIME_MS:
+    num_times = max(row.num_times or 0 for row in rows)
+    if 0 < num_times < facts.account.num_steps / 2:
+        total_ms = sum(row.total_ms for row in rows)
+        each_ms, total = total_ms / num_times, units.seconds(total_ms / 1e3)
+        if len(rows) > 1 or (rows[0].source == "sampled" and each_ms < SEEN_EACH_TIME_MS):
             return f"{share} of the loop ({total} in all)"
         times = "once" if num_times == 1 else f"{num_times:,} times {units.seconds(each_ms / 1e3)}"
         return f"{share} of the loop ({total} in all, {times})"

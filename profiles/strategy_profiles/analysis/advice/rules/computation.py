@@ -234,11 +234,11 @@ def _sentence(named: Sequence[str], of_loop: float, loop: str, *, is_all: bool) 
     most, then = f"{named[0]} of {loop}", f"; then {'; '.join(named[1:])}" if named[1:] else ""
     share = units.share(of_loop)
     if of_loop < LIMITS:
-        return f"Of its computation, which takes {share} of {loop}, most is {most}{then}."
-    only, little = ("Only its", ", so little can be gained elsewhere") if is_all else ("Its", "")
+        return f"Of the computation, which takes {share} of {loop}, most is {most}{then}."
+    only, little = ("Only the", ", so little can be gained elsewhere") if is_all else ("The", "")
     return (
-        f"{only} computation limits it, most of all {most}{then}. All ops of the replicas take "
-        f"{share}{little}."
+        f"{only} computation limits the program, most of all {most}{then}. All ops of the replicas "
+        f"take {share}{little}."
     )
 
 

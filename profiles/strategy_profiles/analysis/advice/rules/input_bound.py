@@ -256,10 +256,8 @@ def _limit(stage: Cause | None) -> str:
     known = _known(stage)
     named = f"{known.name}, " if known else ""
     path = stage.name.removeprefix("Iterator::Root::").replace("::", " > ")
-    each = units.milliseconds(stage.each_ms)
-    return (
-        f" The limiting stage is {named}{path}: {each} for each element in captured steps (mean)."
-    )
+    each, of = units.milliseconds(stage.each_ms), "batch" if "Batch" in _kind(stage) else "element"
+    return f" The limiting stage is {named}{path}: {each} for each {of} in captured steps (mean)."
 
 
 def _reason(facts: Facts, stage: Cause | None) -> str:

@@ -135,8 +135,9 @@ def _in_steps(facts: Facts) -> tuple[str, str, Cost | None, float | None] | None
     is_all = bool(captured) and captured[0].num_steps >= _NEARLY_ALL * facts.held_up.num_steps
     preparing_ms = _preparing_ms(facts) if is_all else 0.0
     if preparing_ms:
-        share = units.share(preparing_ms / wall)
-        said = f"{said}; {share}, in which no replica runs an op, pass while TensorFlow prepares it"
+        said = (
+            f"{said}, and preparing it for its first run another {units.share(preparing_ms / wall)}"
+        )
     source: Source = "derived" if preparing_ms else "measured"
     cost = per_step(facts, building_ms + preparing_ms, wall, source)
     return f"{said}.", name, _longer_than_the_others(facts) or cost, building_ms

@@ -241,8 +241,11 @@ def test_the_loops_time_per_step_has_the_gaps_in_it(tmp_path: Path) -> None:
     assert facts.pace.ms_per_step == pytest.approx(expected_ms, rel=0.01)
 
 
-def test_gaps_that_grow_are_said_to_grow(tmp_path: Path) -> None:
-    gaps = [(step, 0.4 * step, OWN) for step in range(1, STEPS)]
+@pytest.mark.parametrize(
+    "where", [OWN, stack_place("python", 30, "self.look()", within="callback", call="Log")]
+)
+def test_gaps_that_grow_are_said_to_grow(where: Any, tmp_path: Path) -> None:
+    gaps = [(step, 0.4 * step, where) for step in range(1, STEPS)]
     first = _first(_run(tmp_path, gaps=gaps, windows=0))
     assert "It grows" in first.sentence
     assert "running sum" in first.advice

@@ -109,7 +109,11 @@ _OF_STEPS = {
         "The line waits for a lock that another thread of the program holds: hold the lock only "
         "for what the threads share, or train in one thread."
     ),
-    r"\.(?:save(?:_\w+|z\w*|fig)?|imsave|write(?:_\w+|rows?)?|dump|to_(?:csv|parquet|json|pickle))\(|"
+    r"\bjson\.dump\(|\byaml\.(?:safe_)?dump\(|\.to_(?:csv|json|parquet|pickle)\(": (
+        "The line writes everything again each time: append what is new, such as a line of JSON "
+        "for each step, or write less often."
+    ),
+    r"\.(?:save(?:_\w+|z\w*|fig)?|imsave|write(?:_\w+|rows?)?|dump)\(|"
     r"\bimwrite\(|\bopen\(.*[\"'][wa]b?[\"']": _WRITES,
     r"\bfsync\(|\.flush\(|\bflush=True": (
         "flush() and fsync() wait until all that was written is handed on: leave them out, or call "

@@ -130,3 +130,11 @@ def how_long(facts: Facts, *rows: Row) -> str:
 def cost_of(facts: Facts, *rows: Row) -> Cost | None:
     """What rows of the account cost."""
     return facts.account.cost(sum(row.total_ms for row in rows), rows[0].source)
+
+
+def said_of_growth(grown: tuple[float, float] | None) -> str:
+    """` It grows: 2.1 ms in the first quarter ...`; empty if the gaps between steps do not grow."""
+    if grown is None:
+        return ""
+    first, last = map(units.milliseconds, grown)
+    return f" It grows: {first} in the first quarter of the steps, {last} in the last."

@@ -40,12 +40,12 @@ from strategy_profiles.analysis.advice.rows import (
     how_long,
     large_parts,
     main_line,
+    said_of_growth,
 )
 from strategy_profiles.analysis.advice.rules import argument_copy, growing_steps
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.growth import growth
 from strategy_profiles.analysis.line_work import LineWork
-from strategy_profiles.reporting import units
 
 KEY = "between-steps"
 ROWS = (
@@ -89,7 +89,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             yield finding(
                 facts,
                 KEY,
-                f"{subject} takes {how_long(facts, *rows)}{at}.{_grows(grown)}",
+                f"{subject} takes {how_long(facts, *rows)}{at}.{said_of_growth(grown)}",
                 _on_growth(work) if adds else _advice(facts, line, work),
                 cost_of(facts, *rows),
                 grows_ms=list(grown) if grown else None,
@@ -138,10 +138,3 @@ def _called(text: str) -> str | None:
     """`gc.collect` of a line that does nothing but call it: a function in C has no frame."""
     match = _ONLY_A_CALL.fullmatch(text)
     return match[1] if match else None
-
-
-def _grows(grown: tuple[float, float] | None) -> str:
-    if grown is None:
-        return ""
-    first, last = map(units.milliseconds, grown)
-    return f" It grows: {first} in the first quarter of the steps, {last} in the last."

@@ -2,7 +2,8 @@
 
 ## What it does
 
-Takes the time of each callback's methods, by class: 5 % of the loop or more.
+Takes the time of each callback's methods, by class: 5 % of the loop or more. Says so if the gaps
+between steps, of which it takes most, grow.
 
 ## Why is this slow
 
@@ -21,9 +22,22 @@ from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.line_advice import advice_on_line
-from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
-from strategy_profiles.analysis.advice.rules import checkpoint, prediction, validation
+from strategy_profiles.analysis.advice.rows import (
+    at_line,
+    cost_of,
+    how_long,
+    large_rows,
+    main_line,
+    said_of_growth,
+)
+from strategy_profiles.analysis.advice.rules import (
+    checkpoint,
+    growing_steps,
+    prediction,
+    validation,
+)
 from strategy_profiles.analysis.facts import Facts, Finding, finding
+from strategy_profiles.analysis.growth import growth
 
 KEY = "callback"
 ROWS = ("loop/between/callback",)
@@ -49,21 +63,25 @@ _OF_CALLS = {
 
 
 def find(facts: Facts) -> Iterator[Finding]:
+    longest = max(
+        facts.account.children("loop/between"), key=lambda row: row.total_ms, default=None
+    )
     for row in large_rows(facts, "callback"):
         name, line = row.call, main_line(facts, row)
+        grown = growth(facts.between.gaps_ms) if row is longest else None
         yield finding(
             facts,
             KEY,
             f"{f'The callback {name}' if name else LIST} takes "
-            f"{how_long(facts, row)}{at_line(facts, row)}.",
-            _advice(facts, name, line) if name else CALL_LESS,
+            f"{how_long(facts, row)}{at_line(facts, row)}.{said_of_growth(grown)}",
+            _advice(facts, name, line, grows=grown is not None) if name else CALL_LESS,
             cost_of(facts, row),
             place=row.place,
             callback=name,
         )
 
 
-def _advice(facts: Facts, name: str, line: Row) -> str:
+def _advice(facts: Facts, name: str, line: Row, *, grows: bool) -> str:
     if name in _OF_KERAS:
         made = facts.said_at(f"{name}(")
         return f"{_OF_KERAS[name]}{f' It is made{made}.' if made else ''}"
@@ -71,4 +89,5 @@ def _advice(facts: Facts, name: str, line: Row) -> str:
     if advice := next(of_call, None):
         return advice
     less = f"Let {name} do less, or only every few steps or epochs."
-    return f"{less} {advice}" if (advice := advice_on_line(facts, line)) else less
+    of_line = advice_on_line(facts, line) or (growing_steps.ADVICE if grows else None)
+    return f"{less} {of_line}" if of_line else less

@@ -576,10 +576,25 @@ def test_a_layer_that_draws_random_numbers_writes_its_seed_and_is_no_update(
     facts_with_illness: Any,
 ) -> None:
     parts = {"ImageProjectiveTransformV3": 0.6, "AssignVariableOp": 0.001, "Mul": 0.1}
-    ops = tuple(OpTime("random_rotation", op, share) for op, share in parts.items())
+    turned = [OpTime("random_rotation", op, share) for op, share in parts.items()]
+    ops = (*turned, OpTime("dense", "MatMul", 0.1, trains=True))
     found = advice_by_key(replace(facts_with_illness("healthy"), ops=ops))["computation"]
-    assert "most of all `ImageProjectiveTransformV3` of `random_rotation`" in found.sentence
+    assert "most of all `random_rotation` (`ImageProjectiveTransformV3`, " in found.sentence
     assert "the area of its pictures" in found.advice
+
+
+def test_a_layer_that_is_not_trained_is_named_where_it_takes_more_than_any_type_of_op(
+    facts_with_illness: Any,
+) -> None:
+    """Its ops are of many types, such as those of a metric or of a text that is taken apart."""
+    parts = {"StringSplitV2": 0.15, "LookupTableFindV2": 0.15, "RegexReplace": 0.1}
+    trained = [OpTime(f"dense_{i}", "MatMul", 0.1, trains=True) for i in range(3)]
+    for trains, named in ((False, "`text` (`StringSplitV2`"), (True, "`MatMul` of `dense_0`")):
+        ops = [OpTime("text", op, share, trains=trains) for op, share in parts.items()]
+        facts = replace(facts_with_illness("healthy"), ops=(*ops, *trained))
+        found = advice_by_key(facts)["computation"]
+        assert f"most of all {named}" in found.sentence
+        assert ("apply it in the dataset's map()" in found.advice) is not trains
 
 
 @pytest.mark.parametrize(

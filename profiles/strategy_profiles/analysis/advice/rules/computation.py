@@ -4,8 +4,9 @@
 
 Takes the time in which replicas run their own ops, if it is a fifth of the loop or more, and names
 the type of op, the layer and the line of the program that take most of it. All ops of an optimizer
-are one part, its update. The finding ranks by that part: a remedy elsewhere that gains more comes
-first.
+are one part, its update, and so are those of a layer without gradients that takes more than any
+type of op, such as a metric or one that prepares the input. The finding ranks by that part: a
+remedy elsewhere that gains more comes first.
 
 ## Why is this slow
 
@@ -165,6 +166,12 @@ NONE_STANDS_OUT = (
     f"No type of op takes a tenth of the loop, so there is none to change. {OF_ANY_OP.capitalize()}"
 )
 OF_A_METRIC = "If an op is needed only for a metric, compute it less often."
+OF_UNTRAINED = (
+    "`{layer}` is not trained: if it prepares the input, apply it in the dataset's map(), beside "
+    "the step; if it is only for a metric, compute it every few steps, or in the validation only."
+)
+_ONE_TYPE = 0.9
+"""Part of a layer's time from which on one type of op is all of it."""
 LIMITS = 0.4
 """Share of the loop from which on the computation limits a program."""
 MOST_OF_LOOP = 0.75
@@ -197,6 +204,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     remedies.append(f"Otherwise {OF_ANY_OP}" if remedies else OF_ANY_OP.capitalize())
     if op.endswith("MatMul"):
         remedies[:0] = _of_operands(facts.ops)
+    if _is_untrained_layer(groups[0]):
+        remedies[:0] = [OF_UNTRAINED.format(layer=groups[0][0].layer)]
+        remedies = [each for each in remedies if each != OF_A_METRIC]
     if groups[0][0].layer in _SORTS:
         remedies[:0] = [OF_SORT]
     if shares[0] * of_loop < STANDS_OUT:
@@ -266,18 +276,36 @@ def _is_product(ops: Sequence[OpTime], longest: OpTime) -> bool:
 
 
 def _groups(ops: Sequence[OpTime]) -> list[list[OpTime]]:
-    """All ops of an optimizer, which makes one update of many ops; else the ops of each type. The
-    group that takes most is first; ops that run Python are in none."""
+    """All ops of an optimizer, which makes one update of many ops; else the ops of each type, in
+    all layers, or of the layer that is not trained and takes more than any of these. The group that
+    takes most is first; ops that run Python are in none."""
     layers: dict[str | None, list[OpTime]] = defaultdict(list)
     for op in ops:
-        layers[op.layer].append(op)
+        if op.op not in PYTHON_OPS:
+            layers[op.layer].append(op)
     groups: dict[tuple[str | None, str], list[OpTime]] = defaultdict(list)
     for layer, members in layers.items():
         is_update = layer is not None and _is_update(members)
         for op in members:
-            if op.op not in PYTHON_OPS:
-                groups[(layer, "") if is_update else (None, op.op)].append(op)
-    return sorted(groups.values(), key=_share, reverse=True)
+            groups[(layer, "") if is_update else (None, op.op)].append(op)
+    every = sorted(groups.values(), key=_share, reverse=True)
+    untrained = max(filter(_is_untrained_layer, layers.values()), key=_share, default=None)
+    is_most = untrained is not None and _share(untrained) > _share(every[0])
+    if untrained is None or not is_most or not any(op.trains for op in ops):
+        return every
+    layer = untrained[0].layer
+    others = ([op for op in group if op.layer != layer] for group in every)
+    return [untrained, *sorted(filter(None, others), key=_share, reverse=True)]
+
+
+def _is_untrained_layer(members: Sequence[OpTime]) -> bool:
+    """Whether they are the ops of several types of one layer, of which no gradient is computed,
+    and no update."""
+    layers = {member.layer for member in members}
+    if len(layers) > 1 or None in layers or any(member.trains for member in members):
+        return False
+    longest = max(member.share for member in members)
+    return longest < _ONE_TYPE * _share(members) and not _is_update(members)
 
 
 def _is_update(members: Sequence[OpTime]) -> bool:
@@ -309,6 +337,8 @@ def _named(parts: Sequence[OpTime]) -> str:
     layer = parts[0].layer
     if _is_update(parts):
         return f"the update of `{layer}`{_line(parts)} ({', '.join(names[:MOST])})"
+    if _is_untrained_layer(parts):
+        return f"`{layer}`{_line(parts)} ({', '.join(names[:MOST])})"
     if layer is None:
         return f"{names[0]}{_line(parts)}"
     among = "" if len({op.layer for op in parts}) == 1 else " and others"

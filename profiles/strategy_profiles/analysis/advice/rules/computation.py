@@ -41,9 +41,9 @@ SHARE = 0.2
 """Of the loop without its first step: what takes less does not limit it."""
 REMEDIES = {
     r"(Depthwise)?Conv\w*": (
-        "A convolution takes time in proportion to the area of its input, to its filters, and to "
-        "the channels that it reads: smaller pictures, a stride or a pooling before it, or "
-        "separable convolutions take less."
+        "A convolution takes time in proportion to the area of its input, to the area of its "
+        "kernel, to its filters, and to the channels that it reads: smaller pictures, a stride or "
+        "a pooling before it, smaller kernels, or separable convolutions take less."
     ),
     r"(Batch)?MatMul\w*|Einsum": (
         "A product of matrices takes time in proportion to each of its three sizes: narrower "

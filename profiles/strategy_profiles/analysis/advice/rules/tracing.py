@@ -87,9 +87,11 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
     """Why the first step is long. `comes_back`: so is that of each further model of the program.
     `can_be_mended`: by something else than more steps."""
     if facts.num_trained >= SEVERAL:
+        at = facts.said_at("tf.function", ".compile(")
+        made = f" The function is made{at}." if at else ""
         return _Reason(
             f". The program trains {facts.num_trained} times, each time with another function "
-            "of the step, and each begins with such a step, which traces it.",
+            f"of the step, and each begins with such a step, which traces it.{made}",
             "Make and compile one model, or in a custom loop one tf.function for the step, and set "
             "the weights and those of the optimizer before each training.",
             {"comes_back": True, "can_be_mended": True},

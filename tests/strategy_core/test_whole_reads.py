@@ -48,6 +48,29 @@ def test_a_table_whose_rows_are_gathered_is_not_read_as_a_whole() -> None:
     assert reads_of(step, tf.constant([1, 2])) == []
 
 
+def test_a_variable_that_the_body_of_a_loop_reads_is_read_in_each_turn() -> None:
+    import tensorflow as tf
+
+    kernel = tf.Variable(tf.ones((8, 8)), name="kernel")
+
+    def step(state: Any, *, once: bool) -> Any:
+        value = tf.identity(kernel) if once else kernel
+        with tf.GradientTape() as tape:
+            tape.watch(value)
+            _, last = tf.while_loop(
+                lambda turn, _: turn < 5,
+                lambda turn, state: (turn + 1, tf.tanh(tf.matmul(state, value))),
+                [tf.constant(0), state],
+            )
+            loss = tf.reduce_sum(last)
+        return tape.gradient(loss, value)
+
+    for once in (False, True):
+        graph = tf.function(step).get_concrete_function(tf.ones((4, 8)), once=once).graph
+        (read,) = whole_reads(graph)
+        assert (read.name, read.bytes, read.in_loop) == ("kernel", 256, not once)
+
+
 def test_a_table_that_is_read_as_a_whole_and_changed_by_rows_is_not_sent_back() -> None:
     import tensorflow as tf
 

@@ -10,13 +10,13 @@ from strategy_model.model import Part
 from strategy_model.read import GraphNodes
 from strategy_profiles.analysis.scopes import Scoped, layer_of, models, scoped
 from strategy_profiles.capture.graph import RECEIVES, SENDS, category
+from strategy_profiles.run.tensorflow_names import WRITE_VARIABLE
 
 Key = tuple[Part, str]
 """Part of the step, and the layer of a forward or gradient block."""
 
 ENDS = frozenset({"_Arg", "_Retval", "_DeviceArg", "_DeviceRetval"})
 """Arguments and results of functions: no ops of the model."""
-_UPDATES = ("Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,9 @@ def _by_name(
     of_models = models(paths[name] for name in names)
     with_gradient = {path.path[0] for path in map(paths.__getitem__, names) if path.is_gradient}
     of_optimizer = {
-        paths[nodes.name[node]].path[0] for node in inside if nodes.op[node].startswith(_UPDATES)
+        paths[nodes.name[node]].path[0]
+        for node in inside
+        if nodes.op[node].startswith(WRITE_VARIABLE)
     } - with_gradient
     keys: list[Key | None] = [None] * len(nodes)
     for node in inside:

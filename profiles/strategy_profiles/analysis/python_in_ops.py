@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from msgspec import Struct
@@ -12,8 +13,10 @@ from strategy_profiles.run.event_parts import StackFrame
 from strategy_profiles.tables.store import Profile, once
 
 FEWEST_SAMPLES = 10
-MOST = 0.4
-"""Least part of the samples in ops for a line to be named."""
+MOST, OF_A_LOCK = 0.4, 0.1
+"""Least part of the samples in ops for a line to be named, and for one that waits for a lock."""
+LOCKS = re.compile(r"^with [\w.\[\]]+:|(?:^|\.)acquire\(")
+"""A line that waits for a lock: of context managers without a call, only locks wait in C."""
 
 
 class PythonInOps(Struct, frozen=True):
@@ -25,6 +28,8 @@ class PythonInOps(Struct, frozen=True):
     """The line that most of the samples are at."""
     of_line: float
     """Its part of the samples in ops."""
+    lock: StackFrame | None = None
+    """A line at which the ops wait for a lock, for a tenth of the samples or more."""
 
     @property
     def said(self) -> str:
@@ -54,4 +59,10 @@ def python_in_ops(profile: Profile, segment: int, worker: int) -> PythonInOps | 
     line, most = lines.most_common(1)[0]
     if most < MOST * num_in_ops:
         return None
-    return PythonInOps(min(1.0, num_in_ops / num_samples), line, most / num_in_ops)
+    locks = [
+        each
+        for each, num in lines.items()
+        if num >= OF_A_LOCK * num_in_ops and LOCKS.search(each.text.strip())
+    ]
+    lock = locks[0] if locks else None
+    return PythonInOps(min(1.0, num_in_ops / num_samples), line, most / num_in_ops, lock)

@@ -152,6 +152,8 @@ class WholeRead(Struct, frozen=True):
     """The program's line that reads it; null if it is unknown."""
     is_updated: bool
     """Whether the step also sends it a gradient, or a new value, of that size."""
+    in_loop: bool = False
+    """Whether a loop of the graph reads it again in each of its turns."""
 
 
 class SourceLine(Struct, frozen=True):

@@ -50,6 +50,8 @@ def type_as_written(op: str) -> str:
 
 
 READ_VARIABLE = "ReadVariableOp"
+WRITE_VARIABLE = ("Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply")
+"""How the types of ops begin that write a variable."""
 """Type of the op that reads a variable in a graph."""
 
 ARGUMENT = "_Arg"

@@ -300,7 +300,8 @@ def waiting_for_one(facts: Facts) -> Facts:
     steps = facts.account.row("loop/steps")
     assert steps is not None
     alone = LoneWorker(1, 0.5 * steps.total_ms, 0.0, line)
-    return replace(facts, read_lone_worker=lambda: alone)
+    segment = msgspec.structs.replace(facts.segment, num_workers=2)
+    return replace(facts, read_lone_worker=lambda: alone, segment=segment)
 
 
 def beside_a_thread(facts: Facts) -> Facts:
@@ -334,6 +335,10 @@ def test_a_wait_for_workers_names_the_variable_that_each_step_reads_as_a_whole(
     assert found.evidence["place"] == "train.py:67"
     small = advice_by_key(replace(facts, whole_reads=reads[1:]))["waiting-for-workers"]
     assert "scale" not in small.sentence
+    again = (*reads, WholeRead("kernel", 256, "train.py:52", True, in_loop=True))
+    looped = advice_by_key(replace(facts, whole_reads=again))["waiting-for-workers"]
+    assert "Each turn of a loop in their steps reads all of `kernel` (256 B)" in looped.sentence
+    assert "once, before the loop" in looped.advice
 
 
 def test_a_wait_for_workers_in_steps_and_between_them_is_one_finding(
@@ -517,19 +522,30 @@ def test_a_stage_of_the_input_is_named_as_the_program_names_it(
     assert f"It is at train.py:10 (`{text}`)" in found.sentence
 
 
-def test_gradients_that_a_step_reduces_again_are_to_be_added_up_first(
-    facts_with_illness: Any,
+def test_a_worker_without_others_keeps_none_waiting(facts_with_illness: Any) -> None:
+    facts = waiting_for_one(facts_with_illness("healthy"))
+    alone = replace(facts, segment=msgspec.structs.replace(facts.segment, num_workers=1))
+    assert "lone-worker" in advice_by_key(facts)
+    assert "lone-worker" not in advice_by_key(alone)
+
+
+@pytest.mark.parametrize(
+    ("times", "num_calls", "says"),
+    [
+        (1.0, 4, "Raise the batch per replica"),
+        (4.0, 4, "reduces their gradients 4.00 times"),
+        (4.0, 2, "4.00 times as much as all variables of a replica have"),
+    ],
+)
+def test_what_a_step_reduces_beyond_its_variables_is_gradients_only_in_as_many_calls(
+    times: float, num_calls: int, says: str, facts_with_illness: Any
 ) -> None:
     facts = facts_with_illness("communication-exposed")
-    moved = facts.communication.main.bytes
-    advice = {
-        times: advice_by_key(replace(facts, placed=Placed(variable_bytes=moved / times)))[
-            "communication-exposed"
-        ].advice
-        for times in (1.0, 4.0)
-    }
-    assert "Raise the batch per replica" in advice[1.0]
-    assert "reduces their gradients 4.00 times" in advice[4.0]
+    uses = [replace(use, per_step=num_calls) for use in facts.communication.collectives]
+    communication = replace(facts.communication, collectives=tuple(uses))
+    placed = Placed(variable_bytes=communication.main.bytes / times)
+    found = advice_by_key(replace(facts, communication=communication, placed=placed))
+    assert says in found["communication-exposed"].advice
 
 
 def test_steps_that_are_all_traced_cost_the_preparing_of_their_graphs_too(

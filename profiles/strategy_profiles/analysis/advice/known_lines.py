@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from strategy_profiles.analysis.python_in_ops import LOCKS
+
 _READS = (
     "The line reads: read once and keep what was read, read larger pieces, or let a dataset read "
     "several files at once (map() with num_parallel_calls, interleave())."
@@ -104,8 +106,7 @@ _OF_DATA = {
     ),
 }
 _OF_STEPS = {
-    # Of context managers without a call, only locks wait in C.
-    r"^with [\w.\[\]]+:|(?:^|\.)acquire\(": (
+    LOCKS.pattern: (
         "The line waits for a lock that another thread of the program holds: hold the lock only "
         "for what the threads share, or train in one thread."
     ),

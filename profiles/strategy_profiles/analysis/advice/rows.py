@@ -97,10 +97,12 @@ def main_line(facts: Facts, *rows: Row) -> Row:
     return replace(longest, total_ms=total_ms[longest.place])
 
 
-def at_line(facts: Facts, *rows: Row, loop: SourceLine | None = None) -> str:
-    """` at train.py:62 (`for x, y in data`)`, with its share if that is not all of the rows; or the
-    loop that the line is in."""
-    line = main_line(facts, *rows)
+def at_line(
+    facts: Facts, *rows: Row, line: Row | None = None, loop: SourceLine | None = None
+) -> str:
+    """` at train.py:62 (`for x, y in data`)`, with its share if that is not all of the rows: of the
+    line that most of it passes at, or of another one, or of the loop that this one is in."""
+    line = line or main_line(facts, *rows)
     if line.place is None:
         return ""
     text = f" (`{line.text}`)" if line.text else ""

@@ -7,8 +7,9 @@ that is not the step: 5 % of the loop or more, with the line that takes most of 
 gaps grow: the median of each quarter of the run is longer than that of the one before, and the last
 twice the first. Of a line at which the process uses less than a quarter of a core it says that it
 waits. Of a line that calls nothing it names the loop: Python lets other threads run at calls and at
-the ends of loops, so the samples of such a line may be of those before it. Of a run without samples
-it says how long the gaps are, not what fills them.
+the ends of loops, so the samples of such a line may be of those before it. So it does where lines
+of one loop take more together than any line. Of a run without samples it says how long the gaps
+are, not what fills them. Beside another thread that runs Python a line may wait for that.
 
 ## Why is this slow
 
@@ -25,7 +26,10 @@ losses: keep a running sum or a metric.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.line_advice import (
@@ -42,10 +46,11 @@ from strategy_profiles.analysis.advice.rows import (
     main_line,
     said_of_growth,
 )
-from strategy_profiles.analysis.advice.rules import argument_copy, growing_steps
+from strategy_profiles.analysis.advice.rules import argument_copy, busy_thread, growing_steps
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.growth import growth
 from strategy_profiles.analysis.line_work import LineWork
+from strategy_profiles.run.event_parts import SourceLine
 
 KEY = "between-steps"
 ROWS = (
@@ -67,6 +72,8 @@ _WAITS = (
     *("ApplyResult.get", "IMapIterator.next", "_ConnectionBase.recv"),
 )
 _BY_ELEMENT = ("_TensorIterator.", "_slice_helper")
+MANY_LINES = 1.1
+"""Time of the lines of a loop, over that of the longest line, from which on it is the loop."""
 _FEW_OPS = 2
 """A line that calls more ops than these computes with the elements that it takes."""
 _SUBJECT = {
@@ -81,11 +88,10 @@ def find(facts: Facts) -> Iterator[Finding]:
         if kind == "rest" and facts.account.is_sampled:
             continue  # so short that no sample fell into it
         for rows in large_parts(facts, kind, _is_no_copy):
-            line, grown = main_line(facts, *rows), growth(facts.between.gaps_ms)
+            line, work, loop = _longest(facts, rows)
+            grown = growth(facts.between.gaps_ms)
             adds = grown or (_adds(line) and any(growing_steps.find(facts)))
-            work = facts.read_line_work(line.file or "", line.line or 0)
-            loop = work.loops[-1] if work.loops and "(" not in (line.text or "") else None
-            at = at_line(facts, *rows, loop=loop)
+            at = at_line(facts, *rows, line=line, loop=loop)
             yield finding(
                 facts,
                 KEY,
@@ -95,6 +101,30 @@ def find(facts: Facts) -> Iterator[Finding]:
                 grows_ms=list(grown) if grown else None,
                 place=(loop or line).place,
             )
+
+
+def _longest(facts: Facts, rows: Sequence[Row]) -> tuple[Row, LineWork, SourceLine | None]:
+    """The line that most of the time passes at, and the loop to name instead, if any: where lines
+    of one Python loop take more than any line alone, the longest of these, with their time."""
+    longest = main_line(facts, *rows)
+    lines = [line for row in rows for line in facts.account.children(row.row) or [row]]
+    of_loop: dict[str, list[tuple[Row, LineWork]]] = defaultdict(list)
+    for line in lines:
+        if line.file and line.line:
+            work = facts.read_line_work(line.file, line.line)
+            if work.loops:
+                of_loop[work.loops[0].place].append((line, work))
+    in_loop = max(of_loop.values(), key=_total_ms, default=[])
+    if len(in_loop) > 1 and _total_ms(in_loop) >= MANY_LINES * longest.total_ms:
+        line, work = max(in_loop, key=lambda each: each[0].total_ms)
+        return replace(line, total_ms=_total_ms(in_loop)), work, work.loops[-1]
+    work = facts.read_line_work(longest.file or "", longest.line or 0)
+    is_loop = work.loops and "(" not in (longest.text or "")
+    return longest, work, work.loops[-1] if is_loop else None
+
+
+def _total_ms(lines: Sequence[tuple[Row, LineWork]]) -> float:
+    return sum(line.total_ms for line, _ in lines)
 
 
 def _is_no_copy(line: Row) -> bool:
@@ -128,6 +158,12 @@ def _advice(facts: Facts, line: Row, work: LineWork) -> str:
         return advice
     if advice := advice_by_work(facts, line):
         return advice if advice == WAITS else f"{advice} {_LESS_OFTEN}"
+    return _of_unknown(facts, line)
+
+
+def _of_unknown(facts: Facts, line: Row) -> str:
+    if any(busy_thread.find(facts)):
+        return "It may wait for the other threads that run Python: see that finding."
     called = line.call or _called((line.text or "").strip())
     lead = f"The line calls {called}." if called else _MAY_LOOP
     on_data = f" {_ON_DATA}" if facts.lines_with(".map(") else ""

@@ -58,7 +58,9 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"runs Python, and {waits or _waits(facts, wall)}.",
         "Do the work of that thread in another process (multiprocessing), before training, or in "
         "the dataset's map(). Where the thread must stay, sys.setswitchinterval(0.0005) lets the "
-        "training thread go on sooner: by default it waits up to 5 ms after each call.",
+        "training thread go on sooner: by default it waits up to 5 ms after each call. A loop that "
+        "asks again and again whether there is work uses the core, too: let it wait in the get() "
+        "or put() of a queue.Queue, or in sleep().",
         per_step(facts, held_ms, wall, "derived" if waits else "measured"),
         place=line.place,
         cores=cores,

@@ -15,7 +15,8 @@ variables, not on the batch.
 
 Raise the batch per replica, try another cross-device algorithm, or use fewer replicas; with
 parameter servers, spread the variables over more of them. Where a step reduces far more bytes than
-its variables have, it reduces their gradients again and again: add them up first.
+its variables have, it reduces their gradients again and again, which are to be added up first; or,
+in fewer calls, something else, of which less is to be reduced.
 """
 
 from __future__ import annotations
@@ -134,13 +135,21 @@ def _moved(facts: Facts) -> tuple[str, str]:
 
 
 def _reduced_again(facts: Facts) -> str | None:
-    """What to do if a step reduces the gradients of all variables several times; None if not."""
+    """What to do if a step reduces far more than the gradients of all variables; None if not."""
     main, whole = facts.communication.main, facts.placed.variable_bytes
     if main is None or main.op != "all-reduce" or not main.bytes or not whole:
         return None
     times = main.bytes / whole
-    if times < _AGAIN or main.per_step < _AGAIN or facts.is_imported:
+    if times < _AGAIN or facts.is_imported:
         return None
+    if main.per_step < times:  # gradients are reduced by a call at least
+        at = facts.said_at(ALL_REDUCE)
+        return (
+            f"That is {units.number(times)} times as much as all variables of a replica have "
+            f"({units.size(whole)}), so most of it is no gradients. Reduce less{at}: let each "
+            "replica compute what is wanted of its part, such as a sum or some rows, and reduce "
+            "that, or do it every few steps."
+        )
     return (
         f"All variables of a replica have {units.size(whole)}, so each step reduces their "
         f"gradients {units.number(times)} times. Add up the gradients of its parts in the replica, "

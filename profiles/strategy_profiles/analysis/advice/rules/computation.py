@@ -32,7 +32,7 @@ from strategy_profiles.analysis.growth import growth
 from strategy_profiles.analysis.same_each_step import SameEachStep
 from strategy_profiles.errors import shortened
 from strategy_profiles.reporting import units
-from strategy_profiles.run.tensorflow_names import PYTHON_OPS
+from strategy_profiles.run.tensorflow_names import DEBUGGING_OPS, PYTHON_OPS, WRITE_VARIABLE
 
 KEY = "computation"
 ROWS = ("loop/steps/compute",)
@@ -124,12 +124,15 @@ _PART_OF_PRODUCT = 0.05
 that is written out."""
 OF_AN_UPDATE = (
     "Each replica updates all variables, so more replicas do not help, and a larger batch needs "
-    "fewer updates for an epoch.{largest} If a batch uses few rows of a table, make the table "
-    "smaller, or update it by SGD without momentum: of Keras's optimizers it alone writes these "
-    "rows and no others."
+    "fewer updates for an epoch.{largest}"
 )
-_UPDATES = ("Assign", "Resource")
-"""How the names of ops begin that write a variable."""
+OF_ROWS = (
+    " If a batch uses few rows of a table, make the table smaller, or update it by SGD without "
+    "momentum: of Keras's optimizers it alone writes these rows and no others."
+)
+_SCATTERS = "ResourceScatter"
+"""How the names of ops begin that write some rows of a variable."""
+_OF_OTHER_FINDINGS = PYTHON_OPS | DEBUGGING_OPS
 _LEAST_OF_UPDATE = 0.01
 """Of the time of an update: what these ops take of it at least."""
 OF_ONE_HOT = (
@@ -218,13 +221,16 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         _sentence(named, of_loop * known, facts.loop_name, is_all=is_all),
-        OF_AN_UPDATE.format(largest=facts.placed.said_of_largest)
-        if is_update
-        else " ".join(remedies),
+        _of_update(facts, groups[0]) if is_update else " ".join(remedies),
         facts.account.cost(row.total_ms * shares[0], "derived", facts.held_up.num_steps),
         ops=[_named(group) for group in groups],
         trains=trains,
     )
+
+
+def _of_update(facts: Facts, members: Sequence[OpTime]) -> str:
+    rows = "" if members[0].op.startswith(_SCATTERS) else OF_ROWS
+    return f"{OF_AN_UPDATE.format(largest=facts.placed.said_of_largest)}{rows}"
 
 
 def _same(facts: Facts) -> SameEachStep | None:
@@ -278,10 +284,10 @@ def _is_product(ops: Sequence[OpTime], longest: OpTime) -> bool:
 def _groups(ops: Sequence[OpTime]) -> list[list[OpTime]]:
     """All ops of an optimizer, which makes one update of many ops; else the ops of each type, in
     all layers, or of the layer that is not trained and takes more than any of these. The group that
-    takes most is first; ops that run Python are in none."""
+    takes most is first; ops of other findings are in none."""
     layers: dict[str | None, list[OpTime]] = defaultdict(list)
     for op in ops:
-        if op.op not in PYTHON_OPS:
+        if op.op not in _OF_OTHER_FINDINGS:
             layers[op.layer].append(op)
     groups: dict[tuple[str | None, str], list[OpTime]] = defaultdict(list)
     for layer, members in layers.items():
@@ -312,7 +318,7 @@ def _is_update(members: Sequence[OpTime]) -> bool:
     """Whether they are of one layer that writes variables and is not trained, as an optimizer. A
     layer that draws random numbers writes its seed alone, which takes next to nothing."""
     is_one = len({op.layer for op in members}) == 1
-    writes = _share([op for op in members if op.op.startswith(_UPDATES)])
+    writes = _share([op for op in members if op.op.startswith(WRITE_VARIABLE)])
     is_writing = writes > 0.0 and writes >= _LEAST_OF_UPDATE * _share(members)
     return is_one and is_writing and not any(op.trains for op in members)
 
@@ -335,7 +341,7 @@ def _line(parts: Sequence[OpTime]) -> str:
 def _named(parts: Sequence[OpTime]) -> str:
     names = [f"`{shortened(part.op, MOST_OF_A_NAME)}`" for part in parts]
     layer = parts[0].layer
-    if _is_update(parts):
+    if layer is not None and _is_update(parts):
         return f"the update of `{layer}`{_line(parts)} ({', '.join(names[:MOST])})"
     if _is_untrained_layer(parts):
         return f"`{layer}`{_line(parts)} ({', '.join(names[:MOST])})"

@@ -29,11 +29,10 @@ from strategy_profiles.analysis.account.op_time import OpTime, at_place
 from strategy_profiles.analysis.facts import Facts, Finding, finding, per_step
 from strategy_profiles.analysis.placed import SCATTER_INTO_DENSE, DenseGradient
 from strategy_profiles.reporting import units
+from strategy_profiles.run.tensorflow_names import WRITE_VARIABLE
 
 KEY = "dense-gradient"
 ROWS = ("loop/steps/compute", "loop/steps/transfer")
-_UPDATES = ("Assign", "Resource")
-"""How the names of ops begin that write a variable."""
 _OF_A_CALL = "StatefulPartitionedCall/"
 _ADVICE = (
     "Keep the gradient sparse (IndexedSlices): remove what converts it, such as "
@@ -125,7 +124,7 @@ def _update_ms(facts: Facts, dense: DenseGradient) -> float | None:
     if own is None or own.layer is None or compute_ms is None:
         return None
     others = [time for time in facts.ops if time.layer == own.layer and time is not own]
-    if not any(time.op.startswith(_UPDATES) for time in others):
+    if not any(time.op.startswith(WRITE_VARIABLE) for time in others):
         return None
     return sum(time.share for time in others) * compute_ms * dense.share_of_variables
 

@@ -36,6 +36,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     alone, steps = facts.read_lone_worker(), facts.account.row("loop/steps")
     if alone is None or steps is None or alone.alone_ms < SHARE * steps.total_ms:
         return
+    if facts.segment.num_workers < 2:
+        return  # no other worker waits for it
     if alone.alone_ms < TIMES * alone.others_ms:
         return
     at = f" at {alone.line.place} (`{alone.line.text}`)" if alone.line else ""

@@ -74,15 +74,22 @@ def find(facts: Facts) -> Iterator[Finding]:
 def _advice(facts: Facts) -> str:
     """Python that waits is helped by waiting for many things at once; other Python is not."""
     inside = facts.read_python_in_ops(0)
+    lock = inside.lock if inside is not None else None
+    in_turn = (
+        f"The calls wait for each other at {lock.place} (`{lock.text}`): hold the lock only for "
+        "what they share, and wait outside of it. "
+        if lock
+        else ""
+    )
     if inside is not None and _WAITS.search(inside.line.text):
         return (
-            "The Python waits and computes nothing: call it in the dataset's map() with "
+            f"{in_turn}The Python waits and computes nothing: call it in the dataset's map() with "
             "num_parallel_calls=16, where many calls wait at once, and prefetch() what it gives."
         )
     return (
-        "Replace py_function or numpy_function with TensorFlow ops. In the dataset's map() it "
-        "would keep Python's lock from the step as well, so it gains there only with a cache() "
-        "behind it."
+        f"{in_turn}Replace py_function or numpy_function with TensorFlow ops. In the dataset's "
+        "map() it would keep Python's lock from the step as well, so it gains there only with a "
+        "cache() behind it."
         f"{advice_on_python(facts)}"
     )
 

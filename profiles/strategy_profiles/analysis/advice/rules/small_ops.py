@@ -23,6 +23,7 @@ few kernels of many ops. Let each iteration work on more: whole tensors instead 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -48,6 +49,12 @@ _ADVICE = (
     "or one table with offsets instead of many small ones"
 )
 _UNROLL = ", a Keras RNN with unroll=True"
+_BRANCH = re.compile(r"cond(?:_\d+)?/(?:then|else)/")
+"""Scope of the ops that a `tf.cond`, or an `if` on a tensor, runs."""
+_IN_A_BRANCH = (
+    "The loop is in a branch, which one replica may take and another not: take it every few steps, "
+    "outside of the step, or divide its work among the replicas."
+)
 _MAP_FN = "map_fn("
 _OF_MAP_FN = (
     "tf.map_fn() runs its function for one element after the other, in a loop of the graph: "
@@ -98,11 +105,12 @@ def find(facts: Facts) -> Iterator[Finding]:
             advice = of_text
     if tracing.unrolled(facts):
         advice = f"{tracing.NOT_UNROLLED}: its graph has one iteration. {advice}"
+    in_branch = of_branch(loop)
     yield finding(
         facts,
         KEY,
         sentence,
-        advice,
+        f"{in_branch} Otherwise: {advice}" if in_branch else advice,
         per_step(facts, held_ms + ran_ms, wall),
         num_ops=num_ops or None,
         loop=loop or None,
@@ -123,6 +131,11 @@ def _most_at(facts: Facts) -> str:
     return (
         f", most {of_model}made at {line.rpartition('/')[2]}" if 2 * number > lines.total() else ""
     )
+
+
+def of_branch(loop: str) -> str | None:
+    """What to do about a loop of the graph that only some steps or replicas run."""
+    return _IN_A_BRANCH if _BRANCH.search(loop) else None
 
 
 def loop_named(facts: Facts, loop: str) -> str:

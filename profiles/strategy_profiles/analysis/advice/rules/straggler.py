@@ -25,7 +25,6 @@ check how long results take to reach it, and what its program does between two s
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -47,7 +46,7 @@ from strategy_profiles.analysis.advice.rules import (
     shared_cores,
     variable_off_device,
 )
-from strategy_profiles.analysis.advice.rules.small_ops import loop_named
+from strategy_profiles.analysis.advice.rules.small_ops import loop_named, of_branch
 from strategy_profiles.analysis.captured_steps import is_unlike
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.late_replicas import (
@@ -91,12 +90,6 @@ how many times that of another worker."""
 NOTICEABLE_SLOWDOWN = 1.02
 """What a run gains without a late replica's own work, at least, for that work to be the reason."""
 
-_BRANCH = re.compile(r"cond(?:_\d+)?/(?:then|else)/")
-"""Scope of the ops that a `tf.cond`, or an `if` on a tensor, runs."""
-_IN_A_BRANCH = (
-    "The loop is in a branch, which one replica may take and another not: take it every few steps, "
-    "outside of the step, or divide its work among the replicas."
-)
 _OF_ITS_DATA = (
     "Compare the data of the replicas{at}, such as the lengths of their sequences, and deal long "
     "and short ones out evenly.{unlike}"
@@ -249,7 +242,7 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
         return (
             f"{lead}Whether it has more work is not known, as the ops of the loop "
             f"{loop_named(facts, loop)} are too short to be recorded. "
-            f"{_IN_A_BRANCH if _BRANCH.search(loop) else _of_its_data(facts)}"
+            f"{of_branch(loop) or _of_its_data(facts)}"
         )
     if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not works_longer(facts, worst):
         return (

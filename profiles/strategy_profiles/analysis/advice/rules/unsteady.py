@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from strategy_profiles.analysis.advice.rules import busy_machine
+from strategy_profiles.analysis.advice.rules import busy_machine, busy_thread
 from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
 from strategy_profiles.analysis.growth import growth
 from strategy_profiles.analysis.machine_load import MachineLoad, takers
@@ -40,6 +40,8 @@ UNSTEADY = 2.0
 def find(facts: Facts) -> Iterator[Finding]:
     if any(busy_machine.find(facts)):
         return  # other programs take the cores, which is said once
+    if busy_thread.is_notable(facts):
+        return  # another thread has Python's lock from time to time: it has a finding
     if not facts.breakdown.is_in_sync:
         return  # from one worker's result to another's: of no even length by nature
     alike_ms = of_full_batches_ms(facts)

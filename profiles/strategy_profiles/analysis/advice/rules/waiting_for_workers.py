@@ -53,6 +53,10 @@ OF_READS = (
     "variable) and compute with them, also in a penalty: then only rows are moved. Otherwise do "
     "more in each step: a larger batch."
 )
+OF_READS_IN_LOOP = (
+    "Read it once, before the loop (`value = tf.identity(variable)`), and use that tensor in the "
+    "loop: each turn otherwise asks the parameter server for it again."
+)
 ALSO = 0.1
 """Size of another variable, relative to the largest, from which the sentence counts it."""
 LARGE_BYTES = 1_000_000
@@ -72,8 +76,9 @@ SHORT_OF_SHARDS_MS = 100.0
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    reads = facts.whole_reads
-    is_large = sum(read.bytes for read in reads) >= LARGE_BYTES
+    reads = [read for read in facts.whole_reads if read.in_loop] or facts.whole_reads
+    is_large = reads[0].in_loop if reads else False
+    is_large = is_large or sum(read.bytes for read in reads) >= LARGE_BYTES
     rows = rows_anywhere(facts, "workers")
     in_turns = any(workers_in_turns.find(facts))  # it explains the wait
     if not rows or (in_turns and not is_large):
@@ -86,11 +91,15 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{waits}. {_said(reads)}"
         if is_large
         else f"{waits}{at_line(facts, *rows)}.{_of_steps(facts)}",
-        OF_READS if is_large else _advice(facts, main_line(facts, *rows)),
+        _of_reads(reads) if is_large else _advice(facts, main_line(facts, *rows)),
         cost_of(facts, *rows),
         place=(is_large and reads[0].place) or main_line(facts, *rows).place,
         read_bytes=sum(read.bytes for read in reads) or None,
     )
+
+
+def _of_reads(reads: Sequence[WholeRead]) -> str:
+    return OF_READS_IN_LOOP if reads[0].in_loop else OF_READS
 
 
 def _of_steps(facts: Facts) -> str:
@@ -150,7 +159,8 @@ def _said(reads: Sequence[WholeRead]) -> str:
     at = f" at {largest.place}" if largest.place else ""
     back = " and sends as much back" if largest.is_updated else ""
     others = f", and all of {units.counted(num_others, 'other variable')}" if num_others else ""
+    who = "Each turn of a loop in their steps" if largest.in_loop else "Each of their steps"
     return (
-        f"Each of their steps reads all of `{largest.name}` ({units.size(largest.bytes)}) from a "
-        f"parameter server{at}{back}{others}."
+        f"{who} reads all of `{largest.name}` ({units.size(largest.bytes)}) from a parameter "
+        f"server{at}{back}{others}."
     )

@@ -818,6 +818,20 @@ def test_steps_that_are_longer_outside_of_captures_beside_a_busy_thread_wait_for
     assert "not-captured" in advice_by_key(facts)
 
 
+def test_steps_of_which_some_wait_for_a_busy_thread_cost_what_they_take_on_average(
+    facts_with_illness: Any,
+) -> None:
+    """Most steps of few milliseconds are done before the thread has the lock again."""
+    facts = facts_with_illness("healthy")
+    wall_ms = facts.steps.wall_ms.copy()
+    wall_ms[::3] *= 10.0
+    facts = replace(facts, steps=replace(facts.steps, wall_ms=wall_ms))
+    found = advice_by_key(beside_a_thread(facts))
+    assert "on average, a captured one" in found["busy-thread"].sentence
+    assert "unsteady" not in found
+    assert "unsteady" in advice_by_key(facts)
+
+
 def test_a_whole_batch_for_each_replica_is_named_by_the_line_that_divides_its_losses(
     facts_with_illness: Any,
 ) -> None:

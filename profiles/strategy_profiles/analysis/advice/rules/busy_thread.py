@@ -30,6 +30,7 @@ from strategy_profiles.analysis.advice.rules.idle import OTHERS, SAMPLED_MS
 from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_profiles.analysis.steps import UNLIKE_THE_OTHERS
 from strategy_profiles.reporting import units
 
 KEY = "busy-thread"
@@ -42,8 +43,8 @@ CORES = 0.3
 def find(facts: Facts) -> Iterator[Finding]:
     wall, held_ms = facts.breakdown.mean_ms("wall"), of_threads_ms(facts)
     waits = ""
-    if facts.captures_are_unlike:
-        wall, held_ms, waits = _of_other_steps(facts)
+    if of_others := _of_other_steps(facts):
+        wall, held_ms, waits = of_others
     if not wall or held_ms / wall < HELD_SHARE:
         return
     threads = facts.read_busy_threads()
@@ -77,21 +78,19 @@ def _waits(facts: Facts, wall_ms: float) -> str:
     return f"for {of_step} the step is in Python while no replica runs an op"
 
 
-def _of_other_steps(facts: Facts) -> tuple[float | None, float, str]:
-    """The median step, what it waits, and that as a text: while a window is open the recorder has
-    shortened the switch interval, so captured steps hardly wait for the lock."""
-    wall_ms, median_ms = facts.breakdown.mean_ms("wall"), facts.steps.median_ms
-    if not wall_ms or not median_ms or not is_notable(facts):
-        return None, 0.0, ""
-    took, usual = map(units.milliseconds, (wall_ms, median_ms))
-    return (
-        median_ms,
-        median_ms - wall_ms,
-        (
-            f"the median step takes {usual}, a captured one {took}: the recorder shortens Python's "
-            "switch interval while it captures, so the rest is waiting for the thread"
-        ),
+def _of_other_steps(facts: Facts) -> tuple[float, float, str] | None:
+    """A step on average, what it waits, and that as a text, if captured ones are far shorter: while
+    a window is open the recorder has shortened the switch interval, so captured steps hardly wait
+    for the lock. Of steps of few ms only some wait, so the median is not looked at."""
+    wall_ms, mean_ms = facts.breakdown.mean_ms("wall"), facts.steps.mean_ms
+    if not wall_ms or not mean_ms or wall_ms / mean_ms >= UNLIKE_THE_OTHERS:
+        return None
+    took, usual = map(units.milliseconds, (wall_ms, mean_ms))
+    waits = (
+        f"a step takes {usual} on average, a captured one {took}: the recorder shortens Python's "
+        "switch interval while it captures, so the rest is waiting for the thread"
     )
+    return (mean_ms, mean_ms - wall_ms, waits) if is_notable(facts) else None
 
 
 def of_threads_ms(facts: Facts) -> float:

@@ -155,14 +155,21 @@ def test_more_work_of_a_worker_whose_step_takes_the_batch_itself_may_be_its_inpu
     assert (other.source, other.input_ms) == ("steps", None)
 
 
+@pytest.mark.parametrize(
+    "parts", [{"function": 2.0}, {"function": 0.6, "own-lines": 0.4, "host-read": 0.4}]
+)
 def test_what_a_worker_does_between_steps_explains_that_its_cores_work_more(
-    tmp_path: Path,
+    parts: dict[str, float], tmp_path: Path
 ) -> None:
+    """In one row, or in several that take as long together."""
     facts = facts_of(tmp_path, cores=(0.4, 1.0))
     late = [replace(item, worker=1 - item.worker) for item in facts.stragglers.late]
-    took_ms = 2 * LATE_MS * facts.account.num_steps
-    row = Row("loop/between/function", "function", took_ms, "sampled", 50, 50, "train.py", 90)
-    account = replaced(facts.account, rows=(*facts.account.rows, row))
+    took_ms = LATE_MS * facts.account.num_steps
+    rows = [
+        Row(f"loop/between/{kind}", kind, part * took_ms, "sampled", 50, 50, "train.py", 90)
+        for kind, part in parts.items()
+    ]
+    account = replaced(facts.account, rows=(*facts.account.rows, *rows))
     stragglers = replace(facts.stragglers, late=tuple(late))
     facts = replaced(facts, account=account, stragglers=stragglers)
     (found,) = [item for item in findings(facts) if item.key == "straggler"]

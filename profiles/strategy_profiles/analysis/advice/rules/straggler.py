@@ -196,7 +196,7 @@ def _finding_behind(facts: Facts, late: ReplicaLateness) -> tuple[str, str] | No
     if late.worker == 0 and facts.segment.num_workers > 1:
         between = facts.account.children("loop/between")
         longest = max(between, key=lambda row: row.total_ms, default=None)
-        if longest is not None and (_begins_late(facts, late) or _explains(facts, longest, late)):
+        if longest is not None and (_begins_late(facts, late) or _explains(facts, between, late)):
             return _BETWEEN.get(longest.kind, longest.kind), f"{BEGINS_LATE}: see that finding."
     if few_threads.few_threads(facts) and not works_longer(facts, late):
         return few_threads.KEY, "It waits for a thread to run its ops on: see that finding."
@@ -208,9 +208,11 @@ def _begins_between(cause: tuple[str, str]) -> bool:
     return cause[1].startswith(BEGINS_LATE)
 
 
-def _explains(facts: Facts, between: Row, late: ReplicaLateness) -> bool:
+def _explains(facts: Facts, between: Sequence[Row], late: ReplicaLateness) -> bool:
     """Whether what a worker does between steps makes it late: it takes nearly as long."""
-    return facts.account.ms_per_step(between) >= LEAST_EXPLAINED * late.late_ms
+    own = [row for row in between if row.kind != "recording"]
+    between_ms = sum(facts.account.ms_per_step(row) for row in own)
+    return between_ms >= LEAST_EXPLAINED * late.late_ms
 
 
 def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, float]) -> str:

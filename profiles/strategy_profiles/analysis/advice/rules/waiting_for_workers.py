@@ -157,7 +157,7 @@ def _said(reads: Sequence[WholeRead]) -> str:
     largest = reads[0]
     num_others = sum(read.bytes >= ALSO * largest.bytes for read in reads[1:])
     at = f" at {largest.place}" if largest.place else ""
-    back = " and sends as much back" if largest.is_updated else ""
+    back = " and sends as much back" if largest.is_updated and not largest.in_loop else ""
     others = f", and all of {units.counted(num_others, 'other variable')}" if num_others else ""
     who = "Each turn of a loop in their steps" if largest.in_loop else "Each of their steps"
     return (

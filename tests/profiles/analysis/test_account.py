@@ -242,6 +242,20 @@ def test_the_loops_time_per_step_has_the_gaps_in_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("score = look(batch)", "Make it a part of the step"),
+        ("scores = [look(batch) for batch in held]", "It is called in a loop"),
+    ],
+)
+def test_a_function_between_steps_is_called_less_often_or_loops_itself(
+    text: str, says: str, tmp_path: Path
+) -> None:
+    gaps = _after_epochs(900.0, stack_place("function", 50, text, function="report"))
+    assert says in _first(_run(tmp_path, gaps=gaps)).advice
+
+
+@pytest.mark.parametrize(
     "where", [OWN, stack_place("python", 30, "self.look()", within="callback", call="Log")]
 )
 def test_gaps_that_grow_are_said_to_grow(where: Any, tmp_path: Path) -> None:

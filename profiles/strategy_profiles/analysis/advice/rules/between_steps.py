@@ -66,6 +66,12 @@ _LESS_OFTEN = (
 )
 _ON_DATA = "Work on data can be done in the dataset's map(), beside the steps."
 _MAY_LOOP = "If it is a Python loop, compute with whole NumPy arrays instead."
+_ONCE_A_STEP = "Make it a part of the step or, if not each step needs it, call it every few steps."
+_LOOPS = re.compile(r"\bfor\b.*\bin\b")
+_IN_A_LOOP = (
+    "It is called in a loop: run the loop less often, over fewer or larger batches, or inside of "
+    "the tf.function, which may loop over a dataset."
+)
 _ONLY_A_CALL = re.compile(r"(?:[\w, ]{1,80} = )?([A-Za-z_][\w.]{0,80})\([^()]{0,200}\)")
 _WAITS = (
     *("Queue.get", "Condition.wait", "Event.wait", "Future.result", "Thread.join"),
@@ -142,7 +148,7 @@ def _adds(line: Row) -> bool:
 
 def _advice(facts: Facts, line: Row, work: LineWork) -> str:
     if line.kind == "function":
-        return "Make it a part of the step or, if not each step needs it, call it every few steps."
+        return _IN_A_LOOP if work.loops or _LOOPS.search(line.text or "") else _ONCE_A_STEP
     if (line.call or "").startswith(_BY_ELEMENT) and work.num_ops <= _FEW_OPS:
         return (
             "Each element that Python takes of a tensor is an op: call .numpy() once, and take "

@@ -203,7 +203,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     is_update, op = _is_update(groups[0]), groups[0][0].op
     trains = is_update or _share([each for each in groups[0] if each.trains]) > shares[0] / 2
     of_product = [OF_A_PRODUCT] if not is_update and _is_product(facts.ops, groups[0][0]) else []
-    remedies = [*_of_type(op), *of_product, *([] if trains else [OF_A_METRIC])]
+    remedies = [*of_product, *_of_type(op), *([] if trains else [OF_A_METRIC])]
     remedies.append(f"Otherwise {OF_ANY_OP}" if remedies else OF_ANY_OP.capitalize())
     if op.endswith("MatMul"):
         remedies[:0] = _of_operands(facts.ops)

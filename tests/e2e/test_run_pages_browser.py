@@ -283,6 +283,32 @@ def test_cause_line_and_bars_are_on_the_first_screen_of_a_running_run(
         end_run(live)
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["laptop", "phone"])
+def test_before_its_first_step_a_run_says_what_it_does_without_empty_places(
+    visit: Visit, server: Server, size: tuple[int, int]
+) -> None:
+    """The room of the cause comes with the first step, and nothing that is in sight moves."""
+    live = begin_run(server.fresh("first-step"), steps=0, windows=0)
+    try:
+        options = {"viewport": {"width": size[0], "height": size[1]}}
+        page = visit("runs", run=live.name, options=options)
+        watch_layout(page)
+        page.goto(server.address(run=live.name))
+        cause = page.locator(".st-key-cause_so_far")
+        expect(cause).to_contain_text("Before the first step")
+        expect(page.locator(".live .doing")).to_be_in_viewport(ratio=1)
+        expect(page.locator(".live .news li").last).to_be_in_viewport(ratio=1)
+        expect(page.locator(".live .tiles")).to_be_hidden()
+        assert cause.bounding_box()["height"] < 0.2 * size[1]
+        for step in range(8):
+            add_step(live, step)
+        expect(page.locator(".live .tiles")).to_be_visible()
+        expect(cause).to_contain_text("After 8 steps")
+        assert layout_shift(page) < GOOD / 4
+    finally:
+        end_run(live)
+
+
 def test_a_live_run_is_followed_on_request(visit: Visit, server: Server) -> None:
     live = begin_run(server.fresh("followed"), steps=20)
     try:

@@ -116,7 +116,7 @@ def _draw(known: _CauseSoFar, *, is_over: bool) -> None:
         (*so_far, *known.headline, *(() if is_over or has_limit else (Bold(UNKNOWN),)))
     )
     left, right = st.columns(2, gap="small")
-    if not is_over:  # their places, before they are filled
+    if number and not is_over:  # their places, before they are filled
         for column, part, title, when in (
             (left, finding, "What to do", "Known with the cause."),
             (right, shares, TITLE, "Known after the first steps."),

@@ -86,8 +86,14 @@ FIRST_STYLE = f"""
 .st-key-form_head {{min-height:5.1rem}}
 .st-key-sweep_head {{min-height:8.6rem}}
 .st-key-measured_gain a p {{text-decoration:underline}}
-/* Room for the cause, which comes later; what takes more is cut: the page Cause has all of it. */
-.st-key-cause_so_far {{min-height:18rem}}
+/* Room for the cause, which comes later; what takes more is cut: the page Cause has all of it.
+   Before the first step it is a sentence. The rest of the room is then the live view's, which stays
+   where it is when the room comes. */
+.stApp {{--cause-room:18rem; --cause-sentence:4.25rem}}
+.st-key-cause_so_far {{position:relative; z-index:1; min-height:var(--cause-room);
+  margin-bottom:calc(var(--cause-sentence) - var(--cause-room))}}
+[data-first-step-awaited] .st-key-cause_so_far
+  {{min-height:var(--cause-sentence); margin-bottom:0}}
 .st-key-cause_so_far :is(.lab-said, .lab-headline b) {{display:-webkit-box; overflow:hidden;
   -webkit-box-orient:vertical; -webkit-line-clamp:5}}
 .st-key-cause_so_far .lab-headline b {{-webkit-line-clamp:3}}
@@ -129,7 +135,7 @@ FIRST_STYLE = f"""
   [class*="st-key-finding_"] :is([data-testid=stHorizontalBlock], [data-testid=stColumn]:first-child
     > [data-testid=stVerticalBlock]) {{gap:.25rem !important}}
   [class*="st-key-finding_"] p {{font-size:.9rem !important; line-height:1.45}}
-  .st-key-cause_so_far {{min-height:25.2rem}}
+  .stApp {{--cause-room:25.2rem; --cause-sentence:6.4rem}}
   .st-key-run_head [data-testid=stColumn] {{min-width:7rem !important; flex:1 1 7rem !important}}
   .st-key-run_head [data-testid=stColumn]:first-child {{flex:1 1 auto !important;
     min-width:0 !important; max-width:100% !important; width:auto !important}}

@@ -53,10 +53,10 @@ export class Charts {
     this.listen();
   }
 
-  // A run that ended without a step has a sentence in place of charts.
-  setEmpty(isEmpty) {
+  // Without a step there are no charts; of a run that is over, a sentence says so.
+  setEmpty(isEmpty, isOver) {
     this.controls.hidden = this.stack.hidden = isEmpty;
-    this.empty.hidden = !isEmpty;
+    this.empty.hidden = !isEmpty || !isOver;
   }
 
   make() {

@@ -22,6 +22,7 @@ const MAX_NEWS_SHOWN = 60;
 const SAID_EVERY_MS = 1000;
 const CLOCK_EVERY_MS = 500;
 const BETWEEN_EPOCHS = "between-epochs"; // what the run does
+const AWAITED = "data-first-step-awaited"; // of the page: without a step there is no cause to leave room for
 const AFTER_TRACED = "Available after the second step: a configuration's first step is traced and compiled.";
 const ENDED_TRACING = "Not available: the run ended before its second step.";
 const NO_TIMESTAMPS = "This run has no timestamps: turn them on in the capture settings.";
@@ -73,7 +74,9 @@ export class LiveView {
     // Several processes come before the charts; one is a panel among others.
     this.above = el("div", { class: "slot" }, this.processes.root);
     this.beside = el("div", { class: "slot" });
+    this.causeRoom = el("div", { class: "cause-room", hidden: "" }); // with that of the page
     this.root.replaceChildren(
+      this.causeRoom,
       this.status.root,
       (this.columns = el(
         "div",
@@ -204,11 +207,15 @@ export class LiveView {
     this.drawStatus();
     this.drawTiles(last);
     this.drawProcesses();
-    const isEmpty = this.isOver && last < 0;
-    // All of it comes at once: nothing of it moves when the rest is known.
+    const isEmpty = last < 0;
+    // Another screen from the first step on: it comes at once, and nothing of the one before moves into it.
+    if (isEmpty !== this.isEmpty) this.root.append(this.causeRoom, this.status.root, this.columns);
+    this.isEmpty = isEmpty;
+    document.body.toggleAttribute(AWAITED, isEmpty);
+    this.causeRoom.hidden = isEmpty || this.data.isOver;
     this.columns.hidden = !this.state || (isEmpty && !this.newsList.children.length);
     this.followEpochEnd(last);
-    this.charts.setEmpty(isEmpty);
+    this.charts.setEmpty(isEmpty, this.isOver);
     this.tiles.root.hidden = isEmpty;
     if (!isEmpty) this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null);
     this.marksBars.block.hidden = this.captureBars.block.hidden = this.trafficPanel.block.hidden = this.hasServers || isEmpty;
@@ -371,6 +378,7 @@ export class LiveView {
   close() {
     this.charts.keys.close();
     this.feed?.close();
+    document.body.removeAttribute(AWAITED);
     this.resizes.disconnect();
     clearInterval(this.clock);
     cancelAnimationFrame(this.frame);

@@ -18,7 +18,7 @@ import streamlit as st
 from strategy_app.server.opened import open_run
 from strategy_app.widgets.run_filter import GROUPS
 from strategy_app.widgets.runs_folder import RunEntry
-from strategy_app.widgets.table import height_px
+from strategy_app.widgets.table import PAGE_PX, fitted_px, height_px, letters_in
 from strategy_app.widgets.text import as_html, as_markdown, plain, run_name
 from strategy_profiles.analysis.compare.run_spread import keep_step_times
 from strategy_profiles.analysis.run_row import RunRow, run_row
@@ -43,15 +43,14 @@ STATUS_MARKS = {
 }
 DAMAGED = "✕ damaged"
 """Label of a run whose `run.json` cannot be read. Its pages show the rest of it."""
-_NAME_PX = 190
 COLUMNS = {
     # Not pinned: Streamlit would write the name in grey.
-    "run": st.column_config.TextColumn("Run", width=_NAME_PX),
-    "status": st.column_config.TextColumn("Status", width=95),
-    "tags": st.column_config.ListColumn("Tags", width=120),
-    "strategy": st.column_config.TextColumn("Strategy", width=175),
+    "run": st.column_config.TextColumn("Run"),
+    "status": st.column_config.TextColumn("Status"),
+    "tags": st.column_config.ListColumn("Tags"),
+    "strategy": st.column_config.TextColumn("Strategy"),
     "workload": st.column_config.TextColumn(
-        "Workload", width=102, help="A workload, or the file of a recorded program."
+        "Workload", help="A workload, or the file of a recorded program."
     ),
     "workers": st.column_config.NumberColumn("Workers", width=65, help=TERMS["worker"]),
     "replicas": st.column_config.NumberColumn("Replicas", width=65, help=TERMS["replica"]),
@@ -72,18 +71,18 @@ COLUMNS = {
     ),
     # The longest, 0.000001234: a smaller one has an exponent.
     "loss": st.column_config.NumberColumn("Last loss", width=93, format="%.4g"),
-    "when": st.column_config.TextColumn("Started", width=130),
-    "devices": st.column_config.TextColumn("Devices", width=90),
+    "when": st.column_config.TextColumn("Started"),
+    "devices": st.column_config.TextColumn("Devices"),
     "batch": st.column_config.NumberColumn(
         "Global batch", width=85, format="localized", help=TERMS["global batch"]
     ),
-    "algorithm": st.column_config.TextColumn("Algorithm", width=150),
-    "loop": st.column_config.TextColumn("Loop", width=70),
+    "algorithm": st.column_config.TextColumn("Algorithm"),
+    "loop": st.column_config.TextColumn("Loop"),
     "seed": st.column_config.NumberColumn("Seed", width=65),
 }
-CHARACTER_PX = 7
-BESIDE_TAGS = {"run": 160, "strategy": 145, "spark": 65, "tags": 95, "steps": 60}
-"""Widths of columns in px if the tags are shown."""
+"""A column of words has no width here: that depends on its words (`_configs`)."""
+LEAST_PX = 95
+"""So wide is a column of words at least: its title has a help mark."""
 USUAL = (
     "status",
     "tags",
@@ -100,7 +99,7 @@ USUAL = (
 """Columns that are shown until others are chosen, those that a run on the page has a value of. The
 strategy is beside its number of replicas.
 
-They fit 1280 px, beside tags with the widths of `BESIDE_TAGS`. The name is always shown.
+They fit 1280 px. The name is always shown.
 """
 
 
@@ -173,11 +172,12 @@ def _table(
     with st.container(key=f"narrow_runs_{name}"):
         st.html("".join(_link(entry, row) for entry, row in zip(runs, rows, strict=True)))
     key = f"runs_table_{name}"
+    configs = _configs(rows, columns)
     event = st.container(key=f"wide_runs_{name}").dataframe(
         pd.DataFrame(rows, columns=list(COLUMNS)).assign(
-            run=_short([row["run"] for row in rows], columns)
+            run=_short([row["run"] for row in rows], configs["run"]["width"])
         ),
-        column_config=_configs(columns),
+        column_config=configs,
         column_order=columns,
         hide_index=True,
         placeholder="–",
@@ -196,10 +196,9 @@ def _choose(table: str, runs: Sequence[RunEntry]) -> None:
             st.query_params["run"] = runs[row].name
 
 
-def _short(names: Sequence[str], columns: Sequence[str]) -> list[str]:
+def _short(names: Sequence[str], width_px: int) -> list[str]:
     """Names as their column has space for: without their middle, or their beginning if alike."""
-    width = BESIDE_TAGS["run"] if "tags" in columns else _NAME_PX
-    limit = width // CHARACTER_PX
+    limit = letters_in(width_px)
     short = [plain(name, limit) for name in names]
     num = Counter(short)
     return [
@@ -208,10 +207,24 @@ def _short(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     ]
 
 
-def _configs(columns: Sequence[str]) -> dict[str, Any]:
-    if "tags" not in columns:
-        return COLUMNS
-    return COLUMNS | {name: COLUMNS[name] | {"width": px} for name, px in BESIDE_TAGS.items()}
+def _configs(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[str, Any]:
+    """Words have the room that numbers leave at 1280 px; if it is too little, the longest are cut.
+
+    Streamlit's grid has no tooltips for cells: a double click shows all of a cell.
+    """
+    room_px = PAGE_PX - sum(COLUMNS[name]["width"] or 0 for name in columns)
+    words = {
+        name: max(LEAST_PX, *(fitted_px(len(_text(row.get(name)))) for row in rows))
+        for name in columns
+        if COLUMNS[name]["width"] is None
+    }
+    while sum(words.values()) > room_px and max(words.values()) > LEAST_PX:
+        words[max(words, key=words.__getitem__)] -= 1
+    return COLUMNS | {name: COLUMNS[name] | {"width": px} for name, px in words.items()}
+
+
+def _text(value: object) -> str:
+    return "  ".join(value) if isinstance(value, list) else str(value or "")
 
 
 def _link(entry: RunEntry, row: Mapping[str, Any]) -> str:

@@ -100,6 +100,11 @@ def fitted_px(longest: int) -> int:
     return min(_PADDING_PX + _LETTER_PX * longest, WIDEST_PX)
 
 
+def letters_in(width_px: int) -> int:
+    """So long is a text for which a column of this width is fitted."""
+    return (width_px - _PADDING_PX) // _LETTER_PX
+
+
 def height_px(num_rows: int, most_rows: int) -> int:
     """Height of a table; half of a row below the last one shows that it scrolls."""
     return grid_px(max(num_rows, 1) if num_rows <= most_rows else most_rows + 0.5)

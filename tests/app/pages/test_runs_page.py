@@ -13,6 +13,7 @@ from strategy_app.server import opened
 from strategy_app.widgets import run_list
 from strategy_app.widgets.downloads import unavailable
 from strategy_app.widgets.run_list import since
+from strategy_app.widgets.table import PAGE_PX, fitted_px
 from strategy_profiles.run.tags import set_tags
 from strategy_profiles.tables.store import load
 from tests.app.looking import charts_of, open_page, rerun, text_of
@@ -60,20 +61,27 @@ def test_a_single_run_does_not_ask_for_several_rows(tmp_path: Path) -> None:
 
 
 def test_names_that_do_not_fit_differ_in_the_list(tmp_path: Path) -> None:
-    names = [f"sweep-of-a-long-name-c{number}-batch-64-of-cpu-2" for number in (2, 4)]
+    names = [f"{'of-a-sweep-' * 3}c{number}{'-batch-64' * 3}-cpu" for number in (2, 4)]
     for name in [*names, "short", f"{names[0]}-again"]:
         write_run(tmp_path / name, steps=5, windows=0)
     shown = open_page("runs", tmp_path).dataframe[0].value["run"].tolist()
     assert len(set(shown)) == 4
-    assert {"short", *(f"…{name[-26:]}" for name in names)} < set(shown)
-    assert max(map(len, shown)) * run_list.CHARACTER_PX <= run_list.COLUMNS["run"]["width"]
+    assert {"short", *(f"…{name[-51:]}" for name in names)} < set(shown)
+
+
+def test_words_of_the_list_are_whole_where_there_is_room() -> None:
+    row = {"run": "12_pooled_feature_maps", "workload": "12_pooled_feature_maps.py", "tags": None}
+    row |= {"status": "✓ finished", "strategy": "multi-worker-mirrored ×2", "when": "1 h ago"}
+    usual = ["run", *run_list.USUAL]
+    for columns in (usual, [name for name in usual if name != "tags"], list(run_list.COLUMNS)):
+        px = {name: run_list._configs([row], columns)[name]["width"] for name in columns}
+        assert sum(px.values()) <= PAGE_PX or px["run"] == run_list.LEAST_PX
+        if "tags" not in columns:
+            assert min(px["run"], px["workload"]) >= fitted_px(20)
 
 
 def test_a_small_loss_has_space_for_all_its_digits() -> None:
-    padding_px = 16
-    longest = "0.000001234"
-    width = run_list.COLUMNS["loss"]["width"]
-    assert len(longest) * run_list.CHARACTER_PX + padding_px <= width
+    assert fitted_px(len("0.000001234")) <= run_list.COLUMNS["loss"]["width"]
 
 
 def test_a_group_on_two_pages_says_how_many_of_its_runs_are_on_each(

@@ -20,6 +20,8 @@ from strategy_profiles.tables.store import Profile
 SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "dtype", "function", "source_line")
 LISTED = ("name", "op", "device", "replica", "bytes")
 """On a phone."""
+ENDS = ("_Arg", "_DeviceArg", "_Retval", "_DeviceRetval")
+"""Arguments and results of functions, which have neither bytes nor a line: they come last."""
 SHOWN_ROWS = 11
 ANY = "any"
 LEAST_PX = {"kind": 70, "op": 100, "device": 80, "dtype": 98, "function": 75, "source_line": 80}
@@ -43,6 +45,8 @@ def show_op_table(profile: Profile, segment: int) -> None:
     only = kind.selectbox("Kind", (ANY, "op", "variable"), key="ops_kind")
     selected = select(rows, search, on, of_type, None if only in (None, ANY) else only)
     st.caption(f"{selected.num_rows:,} of {rows.num_rows:,} rows")
+    is_end = pc.is_in(selected["op"], value_set=pa.array(ENDS))
+    selected = selected.take(pc.sort_indices(is_end.cast(pa.int8())))
     ops = _with_short_names(selected.select(list(SHOWN)), short)
     columns = _columns(ops)
     listed = ops.select(list(LISTED)).slice(0, MOST_ROWS).to_pydict()
@@ -53,6 +57,7 @@ def show_op_table(profile: Profile, segment: int) -> None:
     container.dataframe(
         ops,
         column_config=columns,
+        column_order=[name for name in SHOWN if ops[name].null_count < ops.num_rows],
         hide_index=True,
         lazy=True,
         placeholder="",

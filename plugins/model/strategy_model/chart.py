@@ -7,8 +7,10 @@ right; below stand what sums the gradients and the optimizer.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Literal
 
 import plotly.graph_objects as go
@@ -59,9 +61,24 @@ def value_of(share: Share, sizing: Sizing) -> float | None:
     return share.output_bytes if share.num_unsized < share.num_ops else None
 
 
+def content_of(picture: ModelPicture, sizing: Sizing) -> list[bool]:
+    """Return for each block whether a device has a value of it, or a transfer has it as an end."""
+    ends = {end for move in picture.moves[:MOST_ARROWS] for end in (move.source, move.target)}
+    return [
+        number in ends or any(value_of(share, sizing) for share in block.shares)
+        for number, block in enumerate(picture.blocks)
+    ]
+
+
 def model_graph(picture: ModelPicture, names: Mapping[str, str], sizing: Sizing) -> go.Figure:
-    """Draw the picture; `names` are the devices' short names. Every trace of bars is a device."""
+    """Draw the picture; `names` are the devices' short names. Every trace of bars is a device.
+
+    A block without content is left out.
+    """
+    has_content = content_of(picture, sizing)
     rows = _rows(picture.blocks)
+    kept = sorted(set(compress(rows, has_content)))
+    rows = [bisect_left(kept, row) for row in rows]
     totals = [
         sum(value_of(share, sizing) or 0.0 for share in block.shares) for block in picture.blocks
     ]
@@ -70,9 +87,9 @@ def model_graph(picture: ModelPicture, names: Mapping[str, str], sizing: Sizing)
     chart = figure(height=60 + ROW_PX * height, barmode="overlay", showlegend=False)
     spots: list[_BlockPosition] = []
     cells: dict[str, list[_Cell]] = {device: [] for device in picture.devices}
-    for block, row in zip(picture.blocks, rows, strict=True):
+    for block, row, is_kept in zip(picture.blocks, rows, has_content, strict=True):
         left = at = _RIGHT if block.part in _ON_RIGHT else 0.0
-        for share in block.shares:
+        for share in block.shares if is_kept else ():
             value = value_of(share, sizing)
             width = _UNKNOWN if value is None else max(0.94 * value / largest, _SMALLEST)
             text = _cell_text(block, share, names, picture.num_steps)
@@ -82,7 +99,8 @@ def model_graph(picture: ModelPicture, names: Mapping[str, str], sizing: Sizing)
         spots.append(_BlockPosition(row, left, max(at, left + 0.05)))
     for number, (device, own) in enumerate(cells.items()):
         _add_device(chart, label(names[device], 30), device_colour(number), own)
-    _add_titles(chart, picture.blocks, spots, totals, sizing)
+    titled = compress(zip(picture.blocks, spots, totals, strict=True), has_content)
+    _add_titles(chart, list(titled), sizing)
     _add_arrows(chart, picture, spots, names)
     chart.update_xaxes(visible=False, range=[-0.02, _END], fixedrange=True)
     chart.update_yaxes(visible=False, range=[height - 0.4, -1.2], fixedrange=True)
@@ -138,20 +156,18 @@ def _add_device(chart: go.Figure, name: str, colour: str, cells: Sequence[_Cell]
 
 def _add_titles(
     chart: go.Figure,
-    blocks: Sequence[Block],
-    spots: Sequence[_BlockPosition],
-    totals: Sequence[float],
+    titled: Sequence[tuple[Block, _BlockPosition, float]],
     sizing: Sizing,
 ) -> None:
     """Write each block's title and total above its bar, and the head of each column."""
     texts = []
-    for block, total in zip(blocks, totals, strict=True):
+    for block, _, total in titled:
         known = any(value_of(share, sizing) is not None for share in block.shares)
         size_text = (units.milliseconds(total) if sizing == "time" else units.size(total)) + " "
         texts.append(f"{label(block.title, _TITLE)} <b>{size_text if known else ''}</b>")
     chart.add_scatter(
-        x=[spot.left for spot in spots],
-        y=[spot.row - 0.42 for spot in spots],
+        x=[spot.left for _, spot, _ in titled],
+        y=[spot.row - 0.42 for _, spot, _ in titled],
         text=texts,
         mode="text",
         textposition="middle right",
@@ -160,7 +176,7 @@ def _add_titles(
         hoverinfo="skip",
     )
     heads = [(0.0, "<b>Forward</b> ↓")]
-    if any(block.part == "gradient" for block in blocks):
+    if any(block.part == "gradient" for block, _, _ in titled):
         heads.append((_RIGHT, "<b>Gradients</b> ↑"))
     for x, text in heads:
         chart.add_annotation(x=x, y=-1.0, text=text, showarrow=False, xanchor="left")

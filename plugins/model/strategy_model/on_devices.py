@@ -12,7 +12,7 @@ from strategy_app.components.chart import Click
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.text import as_markdown
-from strategy_model.chart import MOST_ARROWS, Sizing, model_graph
+from strategy_model.chart import MOST_ARROWS, Sizing, content_of, model_graph
 from strategy_model.model import ModelPicture
 from strategy_model.picture import model_picture
 from strategy_profiles.reporting import units
@@ -24,6 +24,12 @@ _SIZINGS: dict[Sizing, str] = {
     "variables": "bytes of variables",
     "outputs": "bytes of outputs",
 }
+_EMPTY: dict[Sizing, str] = {
+    "time": "no op of them was measured",
+    "variables": "they hold no variable",
+    "outputs": "no size of their outputs is known",
+}
+MOST_NAMED = 6
 _OUTLINES = (("solid", ""), ("dashed", "5 3"), ("dotted", "2 3"))
 """Outlines of a legend's entry and of its cells: of the first six devices, the next six, the rest.
 
@@ -105,6 +111,12 @@ def _notes(picture: ModelPicture, sizing: Sizing) -> str:
             "Lengths of ops, added up; ops that run at the same time count each. Waiting for "
             "other devices is no part of it. An empty cell was not measured."
         )
+    contents = zip(picture.blocks, content_of(picture, sizing), strict=True)
+    empty = list(dict.fromkeys(block.title for block, is_kept in contents if not is_kept))
+    if empty:
+        more = len(empty) - MOST_NAMED
+        names = empty if more <= 1 else [*empty[:MOST_NAMED], f"{more} more"]
+        notes.append(f"Not drawn, as {_EMPTY[sizing]}: {units.listed(names)}.")
     hidden = len(picture.moves) - MOST_ARROWS
     if hidden > 0:
         notes.append(f"The {MOST_ARROWS} largest transfers are drawn, {hidden} more are not.")

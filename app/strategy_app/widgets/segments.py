@@ -32,7 +32,7 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
     Returns None if the run has no segment yet, after a message on the page.
     """
     if not profile.segments:
-        _say_none(profile)
+        say_none(profile)
         return None
     newest = profile.segments[-1]
     usual = (len(profile.segments) > 1 and headline_segment(profile)) or newest
@@ -66,15 +66,20 @@ def choose_segment(profile: Profile, usual: SegmentOpened, label: str, key: str)
     return segments[number]
 
 
-def _say_none(profile: Profile) -> None:
+def say_none(profile: Profile) -> None:
+    """Say on a page that a run has no segment, why, and what to do."""
     if profile.status.is_over:
         explained = explained_without_steps(profile)
         is_of_lab = profile.identity is None or profile.identity.program is None
         empty(
             explained.sentence if explained else "This run recorded no step.",
             (explained.advice if explained else "")
-            or "It ended before its strategy was created. Change what its message names, then run "
-            "again.",
+            or (
+                "It ended before its strategy was created. Change what its message names, then run "
+                "again."
+                if is_of_lab
+                else "The program ended before its first step. Warnings of the run say more."
+            ),
             page="lab" if is_of_lab else "",
             link="New run",
         )

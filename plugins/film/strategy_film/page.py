@@ -10,6 +10,7 @@ import streamlit as st
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.picker import run_page
+from strategy_app.widgets.segments import say_none
 from strategy_app.widgets.text import as_markdown
 from strategy_film import FilmStep, film_steps, make_scene, usual_step, why_no_film
 from strategy_film.export import film_page
@@ -36,9 +37,12 @@ def show_page() -> None:
     )
     if opened is None:
         return
+    if not opened.profile.segments:
+        say_none(opened.profile)
+        return
     steps = opened.ask(film_steps)
     if not steps:
-        page = "" if opened.profile.is_imported else "lab"
+        page = "lab" if opened.profile.segments[-1].is_of_lab else ""
         empty(*why_no_film(opened.profile), page=page, link="New run")
         return
     name = opened.profile.path.name

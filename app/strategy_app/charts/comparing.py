@@ -16,9 +16,19 @@ from strategy_profiles.tables.columns import Floats
 POINTS = 800
 
 
-def ratio_interval(ratio: float, low: float | None, high: float | None) -> go.Figure:
-    """B's step time over A's as a point with its 95 % interval; the line at 1 is no difference."""
-    chart = figure(height=130, x_title="step time of B / step time of A", showlegend=False)
+def ratio_interval(
+    ratio: float,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    title: str,
+    words: tuple[str, str] = ("shorter", "longer"),
+) -> go.Figure:
+    """A number of B over A's as a point with its 95 % interval; the line at 1 is no difference.
+
+    `words` are what the number is in B left of that line, and right of it.
+    """
+    chart = figure(height=130, x_title=title, showlegend=False)
     error = None
     if low is not None and high is not None:
         error = {
@@ -39,11 +49,13 @@ def ratio_interval(ratio: float, low: float | None, high: float | None) -> go.Fi
     )
     ends = [value for value in (ratio, low, high) if value is not None]
     room = max(max(ends) - min([*ends, 1.0]), 1.0 - min(ends), 0.02) * 0.25
-    chart.update_xaxes(range=[min([*ends, 1.0]) - room, max([*ends, 1.0]) + room])
+    left = min([*ends, 1.0])
+    # A ratio is not negative; the words left of the line have room all the same.
+    chart.update_xaxes(range=[max(left - room, min(left, 0.0)), max([*ends, 1.0]) + room])
     chart.add_vline(x=1, line={"color": GREY, "width": 2, "dash": "dot"})
-    for x, text, anchor in ((1, "shorter in B ", "right"), (1, " longer in B", "left")):
+    for text, anchor in ((f"{words[0]} in B ", "right"), (f" {words[1]} in B", "left")):
         chart.add_annotation(
-            x=x,
+            x=1,
             y=1,
             yref="paper",
             xanchor=anchor,

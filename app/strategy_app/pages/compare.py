@@ -67,7 +67,7 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
         show_beginning(answer)
         if compared.is_one_program and not is_same_run:
             show_parts((fields_of(compared),))
-        show_ratio(compared.times)
+        show_ratio(compared)
         for part in answer.parts:
             show_parts((part,))
     show_several(runs, a, b)

@@ -19,21 +19,32 @@ from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.comparison_picker import Side
 from strategy_app.widgets.step_chart import runs_chart
 from strategy_app.widgets.text import as_markdown
-from strategy_profiles.analysis.compare.comparison import Comparison
 from strategy_profiles.analysis.compare.run_comparison import ComparedRun, RunComparison
 from strategy_profiles.analysis.compare.run_time import num_apart, steady_ms
+from strategy_profiles.analysis.compare.text import has_other_batches
 from strategy_profiles.analysis.key_numbers import why_no_loss
 from strategy_profiles.analysis.steps import StepTimes, step_times
+from strategy_profiles.questions.comparison import change_of_loop, defined
 from strategy_profiles.reporting.definitions import DEFINITIONS
 from strategy_profiles.tables.columns import Floats
 
 _NONE = np.empty(0)
 
 
-def show_ratio(times: Comparison) -> None:
-    """The ratio of step times on a line, with its interval."""
-    chart = ratio_interval(times.ratio, times.low, times.high)
-    draw_chart(chart, key="compare_ratio", alt="Ratio of step times with its interval")
+def show_ratio(compared: RunComparison) -> None:
+    """What the page says first, as a ratio on a line: of the loop, else of step times."""
+    loop, times = change_of_loop(compared), compared.times
+    what, words = loop.metric, ("shorter", "longer")
+    ends = [1.0 + end for end in (loop.change or 0.0, *(loop.interval or ()))]
+    if loop.change is None:
+        what, ends = "step_time_ms", [times.ratio]
+        if times.low is not None and times.high is not None:
+            ends += [times.low, times.high]
+    elif has_other_batches(compared):
+        words = ("fewer", "more")
+    title = f"{defined(what).label} of B / A"
+    chart = ratio_interval(*ends, title=title, words=words)
+    draw_chart(chart, key="compare_ratio", alt=f"{title}, with its interval")
 
 
 def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:

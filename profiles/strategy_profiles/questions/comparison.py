@@ -54,13 +54,13 @@ MOST_CHANGED = 200
 _ONE_RUN_EACH = "One run each: these numbers do not include the variation between runs."
 
 
-def _defined(metric: str) -> Definition:
+def defined(metric: str) -> Definition:
     return DEFINITIONS[_DEFINED_AS.get(metric, metric.removesuffix("_ms"))]
 
 
 def _figure(metric: str) -> str:
     """`compute_ms` as `Compute, ms`, in the words of the definitions."""
-    definition = _defined(metric)
+    definition = defined(metric)
     return ", ".join(filter(None, (definition.label, definition.unit)))
 
 
@@ -116,19 +116,14 @@ def comparison(compared: RunComparison) -> Answer:
 
 
 def _numbers(compared: RunComparison) -> Iterator[KeyNumber]:
-    """The change of the loop's time if it is known, and the times; then the ratio of step times.
-
-    The change of its throughput if the batches differ.
-    """
-    times = compared.times
-    key, metric = "loop_time", "loop_time_ms"
-    if has_other_batches(compared):
-        key, metric = "loop_throughput", "loop_examples_per_second"
-    loop = compared.metric(metric)
+    """The change of the loop if it is known, and the times; then the ratio of step times."""
+    times, loop = compared.times, change_of_loop(compared)
     interval = change_interval(loop)
     if loop.change is not None:
         note = f"95 %: {interval}" if interval else times.reason or ""
-        yield KeyNumber(key, loop.change, change_text(loop), note, "derived", "B against A")
+        yield KeyNumber(
+            _DEFINED_AS[loop.metric], loop.change, change_text(loop), note, "derived", "B against A"
+        )
     sides = (("A", times.a_ms, times.a_rate), ("B", times.b_ms, times.b_rate))
     for (side, step_ms, rate), num, steps in zip(
         sides, times.num_runs, times.num_steps, strict=True
@@ -149,6 +144,12 @@ def _numbers(compared: RunComparison) -> Iterator[KeyNumber]:
     known = times.low is not None and times.high is not None
     note = f"95 %: {times.low:.3f} to {times.high:.3f}" if known else times.reason or ""
     yield KeyNumber("ratio", times.ratio, f"{times.ratio:.3f}", note, "derived")
+
+
+def change_of_loop(compared: RunComparison) -> MetricChange:
+    """Return how the loop's time differs, or its throughput if the batches do."""
+    is_rate = has_other_batches(compared)
+    return compared.metric("loop_examples_per_second" if is_rate else "loop_time_ms")
 
 
 def _phases(compared: RunComparison) -> Bars:
@@ -206,7 +207,7 @@ def _figures(compared: RunComparison) -> Table:
     reasons: dict[str, list[str]] = {}
     for item in compared.metrics:
         if item.reason:
-            reasons.setdefault(item.reason, []).append(_defined(item.metric).label)
+            reasons.setdefault(item.reason, []).append(defined(item.metric).label)
     return table(
         "figures",
         "Every figure",

@@ -83,6 +83,8 @@ COLUMNS = {
 """A column of words has no width here: that depends on its words (`_configs`)."""
 LEAST_PX = 95
 """So wide is a column of words at least: its title has a help mark."""
+MORE_PX = 40
+"""By so much a name is wider than the longest other words before it is cut as well."""
 USUAL = (
     "status",
     "tags",
@@ -219,7 +221,7 @@ def _configs(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[
         if COLUMNS[name]["width"] is None
     }
     while sum(words.values()) > room_px and max(words.values()) > LEAST_PX:
-        words[max(words, key=words.__getitem__)] -= 1
+        words[max(words, key=lambda name: words[name] - MORE_PX * (name == "run"))] -= 1
     return COLUMNS | {name: COLUMNS[name] | {"width": px} for name, px in words.items()}
 
 

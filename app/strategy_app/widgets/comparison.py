@@ -42,9 +42,9 @@ def show_ratio(compared: RunComparison) -> None:
             ends += [times.low, times.high]
     elif has_other_batches(compared):
         words = ("fewer", "more")
-    title = f"{defined(what).label} of B / A"
+    title = f"{defined(what).label}, B / A"
     chart = ratio_interval(*ends, title=title, words=words)
-    draw_chart(chart, key="compare_ratio", alt=f"{title}, with its interval")
+    draw_chart(chart, key="compare_ratio", alt=f"{title} with its interval")
 
 
 def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:

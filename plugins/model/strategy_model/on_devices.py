@@ -29,7 +29,7 @@ _EMPTY: dict[Sizing, str] = {
     "variables": "they hold no variable",
     "outputs": "no size of their outputs is known",
 }
-MOST_NAMED = 6
+MOST_NAMED = 3
 _OUTLINES = (("solid", ""), ("dashed", "5 3"), ("dotted", "2 3"))
 """Outlines of a legend's entry and of its cells: of the first six devices, the next six, the rest.
 

@@ -77,6 +77,7 @@ def test_the_pill_says_what_a_run_does_while_no_step_comes(
     chip, doing = page.locator(".live .chip"), page.locator(".live .doing")
     expect(chip).to_have_text("Running")
     expect(doing).to_contain_text(re.compile(r"The last step ended \d+ s ago"))
+    expect(chip).to_have_attribute("data-late", "")
     write_by_launcher(run, CommandSent(1, "reconfigure", {"global_batch_size": 64}))
     expect(chip).to_have_text("Changing")
     write(run, CommandAnswered(1, "reconfigure", "applied", 12), step(0, 12))

@@ -63,6 +63,15 @@ def test_a_run_that_ended_without_a_step_says_so_in_place_of_charts(
     expect(page.locator(".live .banner")).to_contain_text("loss is NaN. Everything recorded")
 
 
+def test_a_chart_without_a_value_is_not_drawn_of_a_run_that_is_over(
+    open_page: Open, server: Server
+) -> None:
+    server.write_run("without-losses", steps=20, windows=0, nan_loss_from=0)
+    page = open_page(server.address(run="without-losses"))
+    expect(page.locator("canvas[data-chart=throughput]")).to_be_visible()
+    expect(page.locator("canvas[data-chart=loss]")).to_be_hidden()
+
+
 def test_a_stretch_without_steps_is_a_gap(open_page: Open, server: Server) -> None:
     run = server.fresh("stretch")
     write_halves(run, 2000.0)

@@ -39,7 +39,6 @@ export class Charts {
     this.labels = el("div", { class: "boundaries", "aria-hidden": "true" });
     this.charts = this.make();
     this.charts[0].chart.isFirst = true;
-    this.charts.at(-1).chart.isLast = true;
     const span = buttonGroup("Time shown", SPANS, (seconds) => this.change(() => (axis.span = seconds)));
     const mode = buttonGroup("Horizontal axis", MODES, (value) => this.change(() => (axis.mode = value)));
     span.choose(Infinity);
@@ -133,14 +132,17 @@ export class Charts {
   }
 
   // `slowest` is the replica that the others wait for, as the server found it; null if no replica is late.
-  draw(theme, boundaries, slowest) {
+  draw(theme, boundaries, slowest, isOver) {
     const width = this.stack.clientWidth;
     this.odd = slowest;
     this.axis.update(width);
     const at = this.axis.cursor ?? this.history.settled();
-    const own = this.charts.find(({ canvas }) => canvas.dataset.chart === "replicas");
-    own.block.hidden = this.history.length > 0 && this.history.numReplicas === 0;
-    for (const { chart, legend } of this.charts) {
+    // Of a run that goes on, values may come yet: only who has no replicas' times is known from its first step.
+    const hasNone = ({ chart, canvas }) => (canvas.dataset.chart === "replicas" ? this.history.numReplicas === 0 : isOver && !chart.sample(this.axis).length);
+    for (const made of this.charts) made.block.hidden = hasNone(made);
+    const shown = this.charts.filter(({ block }) => !block.hidden);
+    for (const { chart, legend } of shown) {
+      chart.isLast = chart === shown.at(-1).chart;
       chart.draw(this.axis, theme, boundaries);
       this.drawLegend(legend, chart, at);
     }

@@ -176,7 +176,8 @@ export class History {
 
   // Examples per second over the newest steps.
   pace(at) {
-    return (sum(this.recent((i) => this.examples[i], at, PACE)) / sum(this.recent((i) => this.wall[i], at, PACE))) * 1000;
+    const examples = sum(this.recent((i) => this.examples[i], at, PACE)) || NaN; // not known: no rate of 0
+    return (examples / sum(this.recent((i) => this.wall[i], at, PACE))) * 1000;
   }
 
   makeRoom() {

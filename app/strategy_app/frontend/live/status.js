@@ -65,6 +65,7 @@ export class Status {
     this.drawChip();
     setText(this.what, segment ? this.describe(status, segment) : "");
     setText(this.doing, doing ? sentence(doing, waitedMs) : "");
+    this.chip.toggleAttribute("data-late", Boolean(doing) && isLate(doing, waitedMs));
     const text = status?.message ?? "";
     this.banner.hidden = !text || status.state === "running";
     const hasBegun = segment || state !== "incomplete";
@@ -93,17 +94,21 @@ const asSentence = (text) => (/[\p{L}\p{N})"']$/u.test(text) ? `${text}.` : text
 
 // What the run is doing, for how long, and how old its last step is once the next one is overdue. The end of
 // an epoch has several parts: the age of the last step is that of all, not of the one that the text names.
-function sentence({ state, text, for_ms, expected_ms, step_age_ms, late_after_ms }, waitedMs) {
+function sentence(doing, waitedMs) {
+  const { state, text, for_ms, expected_ms } = doing;
   const parts = [text];
   const lasts = for_ms === null ? 0 : for_ms + waitedMs;
-  const isBetweenEpochs = state === "between-epochs";
-  if (state !== "lost" && !isBetweenEpochs && lasts > SHOWN_AFTER_MS) {
+  if (state !== "lost" && state !== "between-epochs" && lasts > SHOWN_AFTER_MS) {
     const usual = expected_ms ? `; an earlier run took ${seconds(expected_ms)}` : "";
     parts.push(`${seconds(lasts)} so far${usual}.`);
   }
-  const age = step_age_ms === null ? 0 : step_age_ms + waitedMs;
-  if (age > (isBetweenEpochs ? SHOWN_AFTER_MS : late_after_ms)) parts.push(`The last step ended ${seconds(age)} ago.`);
+  if (isLate(doing, waitedMs)) parts.push(`The last step ended ${seconds(doing.step_age_ms + waitedMs)} ago.`);
   return parts.filter(Boolean).join(" ");
+}
+
+function isLate({ state, step_age_ms, late_after_ms }, waitedMs) {
+  const age = step_age_ms === null ? 0 : step_age_ms + waitedMs;
+  return age > (state === "between-epochs" ? SHOWN_AFTER_MS : late_after_ms);
 }
 
 function seconds(ms) {

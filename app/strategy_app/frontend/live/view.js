@@ -211,13 +211,13 @@ export class LiveView {
     // Another screen from the first step on: it comes at once, and nothing of the one before moves into it.
     if (isEmpty !== this.isEmpty) this.root.append(this.causeRoom, this.status.root, this.columns);
     this.isEmpty = isEmpty;
-    document.body.toggleAttribute(AWAITED, isEmpty);
+    document.body.toggleAttribute(AWAITED, isEmpty && Boolean(this.state));
     this.causeRoom.hidden = isEmpty || this.data.isOver;
     this.columns.hidden = !this.state || (isEmpty && !this.newsList.children.length);
     this.followEpochEnd(last);
     this.charts.setEmpty(isEmpty, this.isOver);
     this.tiles.root.hidden = isEmpty;
-    if (!isEmpty) this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null);
+    if (!isEmpty) this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null, this.isOver);
     this.marksBars.block.hidden = this.captureBars.block.hidden = this.trafficPanel.block.hidden = this.hasServers || isEmpty;
     // Only the lab's own training loop tells the parts of such a step.
     this.servedBars.block.hidden = !this.hasServers || isEmpty || this.segment?.is_of_lab === false;

@@ -11,12 +11,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from strategy_core.private_tf import engine as private_tf
-from strategy_core.recorder.marks import on_host
+from strategy_core.recorder.marks import has_gpus, on_host
 from strategy_core.runtime.replica import replica_number
 from strategy_profiles.run.injected_delay import OP
 
@@ -24,31 +22,33 @@ from strategy_profiles.run.injected_delay import OP
 class Delays:
     """The length of each replica's delay, for those that have a place for one.
 
-    A step that was traced with it reads the lengths whenever it runs.
+    A step that was traced with it asks whenever it runs.
     """
 
-    def __init__(self, ms: Mapping[int, float]) -> None:
+    def __init__(self, ms: Mapping[int, float], cpus: Sequence[int] = (0,)) -> None:
+        """`cpus`: the logical CPUs of this process's replicas. A replica asks on its own CPU: from
+        another one, each step would have to send it the answer."""
         self.replicas = frozenset(ms)
-        self._now_ms = dict(ms)
-        with tf.init_scope(), tf.device("/device:CPU:0"):
-            self._ms = tf.Variable(self._by_number(ms), trainable=False)
+        self._ms = ms
+        self._are_set: dict[int, tf.Variable] = {}
+        for number in ms:
+            with tf.init_scope(), tf.device(f"/device:CPU:{cpus[number % len(cpus)]}"):
+                self._are_set[number] = tf.Variable(ms[number] > 0, trainable=False)
 
     def set(self, ms: Mapping[int, float]) -> None:
         """Set the lengths; a replica that is not in `ms` has no delay."""
-        self._now_ms = dict(ms)
-        self._ms.assign(self._by_number(ms))
+        self._ms = ms
+        for number, is_set in self._are_set.items():
+            is_set.assign(self.ms(number) > 0)
 
-    def now_ms(self, number: int) -> float:
+    def ms(self, number: int) -> float:
         """Milliseconds of a replica, 0 for none."""
-        return self._now_ms.get(number, 0.0)
+        return self._ms.get(number, 0.0)
 
-    def of(self, number: tf.Tensor) -> tf.Tensor:
-        """Milliseconds of a replica, 0 for none, as an op of the graph being built."""
-        return tf.gather(self._ms, number)
-
-    def _by_number(self, ms: Mapping[int, float]) -> npt.NDArray[np.float32]:
-        numbers = range(max(self.replicas, default=-1) + 1)
-        return np.array([ms.get(number, 0.0) for number in numbers], np.float32)
+    def is_set(self, number: int) -> tf.Tensor:
+        """Whether a replica has a delay, as an op of the graph being built."""
+        # Its identity puts the branch on the replica's device, which the plain read would not.
+        return self._are_set[number].read_value()
 
 
 def delayed(gradients: Sequence[Any], delays: Delays) -> list[Any]:
@@ -65,43 +65,28 @@ def delayed(gradients: Sequence[Any], delays: Delays) -> list[Any]:
     present = tf.nest.flatten(
         [gradient for gradient in gradients if gradient is not None], expand_composites=True
     )
-    # An input made from a gradient: on a GPU only the copy to the host waits for the kernels.
-    witness = tf.reshape(present[0], [-1])[:1]
-    if number is None:
-        slept = made = _slept_by_number(delays, replica.replica_id_in_sync_group, present, witness)
-    else:
-        with on_host(), tf.control_dependencies(present):
-            ms = delays.of(replica.replica_id_in_sync_group)
-            slept = tf.cond(ms > 0, lambda: _slept(ms, witness), lambda: tf.zeros([]))
-        made = _made_by(slept)
+    inputs = [replica.replica_id_in_sync_group] if number is None else []
+    if has_gpus():  # an input made from a gradient: only the copy to the host waits for the kernels
+        inputs.append(tf.reshape(present[0], [-1])[:1])
+
+    def sleep(*given: Any) -> bool:
+        # Releases the interpreter's lock, so that other replicas continue.
+        time.sleep(delays.ms(int(given[0]) if number is None else number) / 1e3)
+        return True
+
+    def slept_op() -> tf.Tensor:
+        # Stateful, or TensorFlow would drop an op with an unused output.
+        return tf.numpy_function(sleep, inputs, tf.bool, stateful=True, name=OP)
+
+    with on_host():
+        is_set = None if number is None else delays.is_set(number)  # read before the gradients
+        with tf.control_dependencies(present):
+            # Replicas that share a trace have no branch: beside it, the others waited too.
+            slept = slept_op() if is_set is None else tf.cond(is_set, slept_op, lambda: is_set)
     # otherwise two delayed replicas would sleep one after the other
-    private_tf.run_unordered(made)
+    private_tf.run_unordered(_made_by(slept))
     with tf.control_dependencies([slept]):
         return [None if gradient is None else tf.identity(gradient) for gradient in gradients]
-
-
-def _slept_by_number(
-    delays: Delays, number: tf.Tensor, present: Sequence[tf.Tensor], witness: tf.Tensor
-) -> tf.Tensor:
-    """The op of all replicas that share a trace; beside a branch, the others waited too."""
-
-    def sleep(number: npt.NDArray[Any], _witness: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        time.sleep(delays.now_ms(int(number)) / 1e3)
-        return np.zeros((), np.float32)
-
-    with tf.control_dependencies(present):
-        return tf.numpy_function(sleep, [number, witness], tf.float32, stateful=True, name=OP)
-
-
-def _slept(ms: tf.Tensor, witness: tf.Tensor) -> tf.Tensor:
-    # Stateful, or TensorFlow would drop an op with an unused output.
-    return tf.numpy_function(_sleep, [ms, witness], tf.float32, stateful=True, name=OP)
-
-
-def _sleep(ms: npt.NDArray[Any], _witness: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    # Releases the interpreter's lock, so that other replicas continue.
-    time.sleep(float(ms) / 1e3)
-    return np.zeros((), np.float32)
 
 
 def _made_by(tensor: tf.Tensor) -> tf.Tensor:

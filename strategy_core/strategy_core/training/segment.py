@@ -26,7 +26,7 @@ from strategy_core.training.keras_fit_timestamps import FitMarks
 from strategy_core.training.model import build_model
 from strategy_core.training.own_loop import OwnLoop, Parted
 from strategy_core.training.step_cache import StepCache, TracedStep, kind_of
-from strategy_core.training.train_step import Step, build_step
+from strategy_core.training.train_step import build_step
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.spec.run_spec import RunSpec
 
@@ -234,7 +234,7 @@ def _loop(
             strategy,
             model,
             optimizer,
-            Delays(_delays_ms(spec, segment.plan)),
+            _delays(spec, segment.plan),
             wanted=spec.capture.marks and not spec.xla,
             has_central_copy=row.has_central_copy,
         )
@@ -258,8 +258,9 @@ def _step(segment: Segment) -> TracedStep:
     """The custom loop's step: one that was traced on these variables before, or a new one."""
     spec = segment.spec
 
-    def build(delays: Delays) -> Step:
-        return build_step(
+    def build() -> TracedStep:
+        delays = _delays(spec, segment.plan)
+        step = build_step(
             segment.strategy,
             segment.model,
             segment.optimizer,
@@ -269,9 +270,14 @@ def _step(segment: Segment) -> TracedStep:
             with_xla=spec.xla,
             split=tpu_cores.splitter(segment.strategy, spec),
         )
+        return TracedStep(step, delays)
 
-    delays_ms = _delays_ms(spec, segment.plan)
-    return segment.steps.get(kind_of(spec, segment.algorithm, delays_ms), delays_ms, build)
+    kind = kind_of(spec, segment.algorithm, _delays_ms(spec, segment.plan))
+    return segment.steps.get(kind, build)
+
+
+def _delays(spec: RunSpec, planned: DevicePlan) -> Delays:
+    return Delays(_delays_ms(spec, planned), planned.indices if planned.kind == "CPU" else (0,))
 
 
 def _delays_ms(spec: RunSpec, planned: DevicePlan) -> dict[int, float]:

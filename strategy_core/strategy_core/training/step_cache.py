@@ -43,22 +43,17 @@ class TracedStep:
     """The segment whose first step was traced and recorded, by global batch size."""
 
 
-Build = Callable[[Delays], Step]
-
-
 class StepCache:
     """The steps of one strategy, model and optimizer."""
 
     def __init__(self) -> None:
         self._steps: dict[Kind, TracedStep] = {}
 
-    def get(self, kind: Kind, delays_ms: Mapping[int, float], build: Build) -> TracedStep:
-        """The cached step of a kind; if missing, `build` makes one with these delays."""
-        step = self._steps.get(kind)
-        if step is None:
-            delays = Delays(delays_ms)
-            step = self._steps[kind] = TracedStep(build(delays), delays)
-        return step
+    def get(self, kind: Kind, build: Callable[[], TracedStep]) -> TracedStep:
+        """The cached step of a kind; if missing, `build` makes one."""
+        if kind not in self._steps:
+            self._steps[kind] = build()
+        return self._steps[kind]
 
     def forget(self, step: TracedStep) -> None:
         """Forget a step that failed, so that it is traced again."""

@@ -78,3 +78,18 @@ def test_a_delay_is_an_op_on_its_replicas_device_alone() -> None:
     nodes = [node for function in functions for node in function.node_def]
     delays = [node for node in nodes if "injected_delay" in node.name]
     assert [node.device.rsplit(":", 2)[-2:] for node in delays] == [["CPU", "2"]]
+
+
+def test_a_place_for_a_delay_is_asked_for_on_its_replicas_device() -> None:
+    """From another device, each step would have to send the answer over."""
+    from strategy_core.training import segment
+    from strategy_profiles.spec.run_spec import RunSpec
+
+    spec = RunSpec(devices="cpu:4", global_batch_size=8, live_delays=True)
+    built = segment.build(spec)
+    graph = built.custom.step.get_concrete_function(*next(built.custom.batches)).graph
+    captured = {inside.name: outside.device for outside, inside in graph.captures}
+    branches = [op for op in graph.get_operations() if op.type == "If"]
+    asked = [op.inputs[0].op.inputs[0].op.inputs[0].name for op in branches]
+    on = [captured[name].rpartition(":")[2] for name in asked]
+    assert on == [op.device.rpartition(":")[2] for op in branches] == ["0", "1", "2", "3"]

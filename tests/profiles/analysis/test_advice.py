@@ -384,7 +384,7 @@ def test_a_wait_for_workers_says_how_many_steps_it_is_for(
     ("op", "trains", "remedy"),
     [
         ("TopKV2", False, "Order fewer candidates"),
-        ("Conv2DBackpropFilter", True, "smaller pictures"),
+        ("Conv2DBackpropFilter", True, "smaller inputs"),
         ("MatMul", True, "sampled_softmax_loss"),
         ("ScatterNd", True, "fewer rows"),
         ("ResizeBicubic", False, "the area of its pictures"),
@@ -506,7 +506,7 @@ def test_a_pydataset_that_calls_tensorflow_is_not_sent_to_other_processes(
         ("ParallelMapV2::ParallelInterleaveV4", "ds = files.interleave(read)", "cycle_length"),
         ("BatchV2::TensorSlice", "ds = Dataset.from_tensor_slices(rows)", "tf.gather"),
         ("PaddedBatchV2", "ds = ds.padded_batch(8)", "Pad less"),
-        ("Filter", "ds = ds.filter(is_clean)", "by file name or index"),
+        ("Filter", "ds = ds.filter(is_clean)", "with NumPy"),
         ("CSVDatasetV2", "ds = tf.data.experimental.CsvDataset(paths, kinds)", "pandas"),
     ],
 )
@@ -520,6 +520,62 @@ def test_a_stage_of_the_input_is_named_as_the_program_names_it(
     found = advice_by_key(replace(facts, held_up=held_up))["input-bound"]
     assert says in found.advice
     assert f"It is at train.py:10 (`{text}`)" in found.sentence
+
+
+def test_a_batch_of_many_single_elements_is_to_be_taken_by_rows(facts_with_illness: Any) -> None:
+    """To record each element makes the stage behind them look longer than it is."""
+    facts = facts_with_illness("input-bound")
+    for num_elements, says in ((4096.0, "single elements a step"), (64.0, "num_parallel_calls")):
+        stages = [
+            Cause("input-stage", f"Iterator::Root::Prefetch::BatchV2{below}", None, None, None, 3,
+                  held_ms, 9.0, count, None)
+            for below, held_ms, count in (("", 9.0, 1.0), ("::Shuffle", 4.0, num_elements))
+        ]  # fmt: skip
+        held_up = replace(facts.held_up, causes=tuple(stages))
+        found = advice_by_key(replace(facts, held_up=held_up))["input-bound"]
+        assert says in found.advice
+
+
+def test_the_lock_that_python_in_the_graph_waits_for_is_named(facts_with_illness: Any) -> None:
+    waits = StackFrame("/home/me/store.py", 28, "ask", "time.sleep(0.03)")
+    lock = StackFrame("/home/me/store.py", 33, "get", "with self.guard:")
+    facts = replace(
+        facts_with_illness("python-op"),
+        read_python_in_ops=lambda *_: PythonInOps(0.9, waits, 0.7, lock),
+    )
+    advice = advice_by_key(facts)["python-op"].advice
+    assert "wait for each other at store.py:33 (`with self.guard:`)" in advice
+    assert "private_threadpool_size" in advice
+
+
+def test_a_second_line_that_takes_a_large_part_is_named_too(facts_with_illness: Any) -> None:
+    facts = facts_with_illness("healthy")
+    row = Row("loop/between/own-lines", "own-lines", 0.5 * facts.account.loop_ms, "sampled", 50, 10)
+    lines = [
+        Row(f"{row.row}/{line}", "own-lines", part * row.total_ms, "sampled", 25, 10,
+            "train.py", line, f"rows{line} = pick(i)")
+        for line, part in ((31, 0.55), (32, 0.4))
+    ]  # fmt: skip
+    others = [each for each in facts.account.rows if each.row != row.row]
+    account = replace(facts.account, rows=(row, *lines, *others))
+    found = advice_by_key(replace(facts, account=account))["between-steps"]
+    assert "55 % of it at train.py:31 (`rows31 = pick(i)`), 40 % at train.py:32" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("tf.debugging.enable_check_numerics()", "disable_check_numerics()"),
+        ("tf.debugging.experimental.enable_dump_debug_info(folder)", "take the call out"),
+    ],
+)
+def test_what_has_every_op_checked_is_what_is_to_be_switched_off(
+    text: str, says: str, facts_with_illness: Any
+) -> None:
+    facts = with_lines(facts_with_illness("debugging-ops"), text)
+    checks = tuple(replace(each, name="DebugNumericSummaryV2") for each in facts.held_up.causes)
+    facts = replace(facts, held_up=replace(facts.held_up, causes=checks))
+    assert says in advice_by_key(facts)["debugging-ops"].advice
 
 
 def test_a_worker_without_others_keeps_none_waiting(facts_with_illness: Any) -> None:

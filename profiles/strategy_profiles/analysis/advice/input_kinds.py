@@ -105,9 +105,9 @@ KINDS = {
     "Filter": InputKind(
         "the function of filter()",
         "filter() asks for one element after the other, and throws away what the stages before it "
-        "have made: choose before the costly ones, such as by file name or index, choose the rows "
-        "of arrays once with NumPy, before the dataset is made of them, or keep what is left by "
-        "cache().",
+        "have made. Choose the rows of arrays with NumPy (`x[y == c]`) before the dataset is made "
+        "of them; choose files by their names; or keep what is left by cache(), which gains from "
+        "the second pass on.",
         (".filter(",),
         makes_elements=True,
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -23,6 +23,8 @@ FEWEST_OF_LARGE, LARGE = 3, 0.2
 """So few samples of a row are enough, instead of `ENOUGH`, if it is this share of the loop."""
 
 
+ALSO = 0.25
+"""Part of a row that a second line takes, to be named."""
 SEEN_EACH_TIME_MS = 250.0
 """Two mean intervals of the sampler: what is shorter happens more often than it is seen."""
 
@@ -111,7 +113,24 @@ def at_line(
         where = f"in the loop at {loop.place} (`{loop.text.strip()}`)"
     whole_ms = sum(row.total_ms for row in rows)
     part = line.total_ms / whole_ms if whole_ms else 1.0
-    return f" {where}" if part > 0.9 else f", {units.share(part)} of it {where}"
+    if part > 0.9:
+        return f" {where}"
+    also = "" if loop else _also_at(facts, rows, line, whole_ms)
+    return f", {units.share(part)} of it {where}{also}"
+
+
+def _also_at(facts: Facts, rows: Sequence[Row], line: Row, whole_ms: float) -> str:
+    """`, 40 % at train.py:63`: the second line of the rows, if it takes a large part as well."""
+    others = [
+        each
+        for row in rows
+        for each in facts.account.children(row.row)
+        if each.place and each.place != line.place
+    ]
+    second = max(others, key=lambda each: each.total_ms, default=None)
+    if second is None or second.total_ms < ALSO * whole_ms:
+        return ""
+    return f", {units.share(second.total_ms / whole_ms)} at {second.place}"
 
 
 def how_long(facts: Facts, *rows: Row) -> str:

@@ -163,7 +163,7 @@ def _advice(facts: Facts, line: Row, work: LineWork) -> str:
     if advice := advice_by_text(line):
         return advice
     if advice := advice_by_work(facts, line):
-        return advice if advice == WAITS else f"{advice} {_LESS_OFTEN}"
+        return advice if advice == WAITS or work.runs_ops else f"{advice} {_LESS_OFTEN}"
     return _of_unknown(facts, line)
 
 

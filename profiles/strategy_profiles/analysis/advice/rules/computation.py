@@ -42,7 +42,7 @@ SHARE = 0.2
 REMEDIES = {
     r"(Depthwise)?Conv\w*": (
         "A convolution takes time in proportion to the area of its input, to the area of its "
-        "kernel, to its filters, and to the channels that it reads: smaller pictures, a stride or "
+        "kernel, to its filters, and to the channels that it reads: smaller inputs, a stride or "
         "a pooling before it, smaller kernels, or separable convolutions take less."
     ),
     r"(Batch)?MatMul\w*|Einsum": (
@@ -104,8 +104,8 @@ REMEDIES = {
     r"Elu|Softplus|Sin|Cos|Atan2?|Lgamma|Digamma|Igammac?|Floor(Div|Mod)?|Round|ClipByValue|Prod|Max|"
     r"Min|All|Any|Equal|NotEqual|L2Loss": (
         "It computes little with each number that it reads and writes: use it on smaller tensors, "
-        "or compile what a replica does with tf.function(jit_compile=True), so that XLA makes one "
-        "kernel of such ops in a row."
+        "or compile their function, without the reduction of gradients in it, with "
+        "tf.function(jit_compile=True), so that XLA makes one kernel of such ops in a row."
     ),
     r"While|TensorList\w+": (
         "The steps of a loop over time come one after the other: give each more work (a larger "

@@ -39,7 +39,12 @@ from strategy_profiles.analysis.facts import (
 )
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import CHECK_NUMERICS, PRINTS, WRITES_SUMMARIES
+from strategy_profiles.run.event_parts import (
+    CHECK_NUMERICS,
+    DUMP_DEBUG_INFO,
+    PRINTS,
+    WRITES_SUMMARIES,
+)
 from strategy_profiles.run.tensorflow_names import (
     CHECK_OF_EACH_OP,
     CHECKING_OPS,
@@ -86,9 +91,8 @@ _PURPOSES = (
     _Purpose(
         CHECKING_OPS,
         "Checking numbers (tf.debugging)",
-        "Call tf.debugging.disable_check_numerics() once the first NaN is found{at}, or check the "
-        "loss alone: TensorFlow does not fuse ops whose results are checked, which costs more than "
-        "the checks.",
+        "{switch}, or check the loss alone: TensorFlow does not fuse ops whose results are "
+        "checked, which costs more than the checks.",
         fewest_ops=MANY_CHECKS,
     ),
 )
@@ -118,7 +122,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             f"{purpose.title}{facts.said_at(*purpose.says)} takes "
             f"{of_a_step(facts, held_ms, wall)}: {units.counted(round(num_ops), 'op')} a step, "
             f"most of the time in {causes[0].name}.{calls}",
-            purpose.advice.format(at=_switched_on(facts)),
+            purpose.advice.format(switch=_switched_off(facts)),
             per_step(facts, held_ms + calls_ms, wall, "derived" if calls_ms else "measured"),
             op=causes[0].name,
             num_ops=num_ops,
@@ -127,13 +131,17 @@ def find(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _switched_on(facts: Facts) -> str:
-    at = facts.said_at(CHECK_NUMERICS)
-    return f" (it is switched on{at})" if at else ""
+def _switched_off(facts: Facts) -> str:
+    """Two functions have every op checked; each has its own that ends it."""
+    dumps, at = facts.said_at(DUMP_DEBUG_INFO), facts.said_at(CHECK_NUMERICS)
+    if dumps and not at:
+        return f"Once the first NaN is found, take the call out that has every op checked{dumps}"
+    on = f" (it is switched on{at})" if at else ""
+    return f"Call tf.debugging.disable_check_numerics() once the first NaN is found{on}"
 
 
 def is_each_op_checked(causes: Sequence[Cause]) -> bool:
-    """Whether `tf.debugging.enable_check_numerics` is on."""
+    """Whether `tf.debugging.enable_check_numerics`, or the dump of debug info, is on."""
     return any(cause.name == CHECK_OF_EACH_OP for cause in causes)
 
 

@@ -60,6 +60,8 @@ MOST_OF_WAIT, NEARLY_ALL_OF_WAIT = 0.5, 0.8
 """A stage limits if it is at work for this part of the wait for a batch; the longest of several if
 all of them together are, one after the other, for nearly all of it."""
 FEWEST_STEPS = 3
+MANY_ELEMENTS = 500
+"""Of a step, from which on the passing of single elements takes long: 2 to 3 us each."""
 SHORTEST_MS = 2.0
 """To take a prefetched batch for two replicas takes 0.5 to 1.2 ms of Python on a quiet machine."""
 SHORTEST_BESIDE_STAGES_MS = 20.0
@@ -308,7 +310,7 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
     if known is None:
         return _RUN_AHEAD
     skips = f"{_SKIP_FIRST} " if "Skip::" in stage.name else ""
-    own = _of_generator(facts, stage) or _of_map(facts, stage)
+    own = _of_generator(facts, stage) or _of_map(facts, stage) or _of_singles(facts, stage)
     of_python = f"{of_python.strip()} " if of_python else ""
     return f"{skips}{of_python}{own or known.advice}"
 
@@ -336,6 +338,23 @@ def _of_map(facts: Facts, stage: Cause) -> str | None:
     return (
         f"{less[0].upper()}{less[1:]}: what it does before it draws random numbers can be a map() "
         "of its own, with cache() behind it."
+    )
+
+
+def _of_singles(facts: Facts, stage: Cause) -> str | None:
+    """Of a batch() that is made of many elements: to record each of them makes what is behind it
+    look longer, so it may be the stages before it as well."""
+    inside = f"{stage.name}::"
+    below = [each for each in facts.held_up.of_kind("input-stage") if each.name.startswith(inside)]
+    num_elements = max((each.count for each in below), default=0.0)
+    if not _kind(stage).startswith("Batch") or num_elements < MANY_ELEMENTS:
+        return None
+    names = [known.name for each in below if (known := _known(each))]
+    return (
+        f"{units.listed([*names, 'batch()'])} pass on about {num_elements:,.0f} single elements a "
+        "step. Take the rows of a batch at once: a dataset of shuffled row numbers, with "
+        "batch(), and a map() of tf.gather behind it; or cut the arrays into batches before "
+        "from_tensor_slices(), and shuffle these."
     )
 
 

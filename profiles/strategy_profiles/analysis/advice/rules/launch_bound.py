@@ -13,9 +13,9 @@ GPU has nothing to do in between. A faster GPU does not help.
 
 ## What to do
 
-Compile what a replica does with `tf.function(jit_compile=True)`: XLA makes a few kernels of many
-ops. Run several steps in one call (`steps_per_execution`), read the loss every hundredth step only,
-or give each step a larger batch.
+Compile the computation of a replica with `tf.function(jit_compile=True)`: XLA makes a few kernels
+of many ops. Run several steps in one call (`steps_per_execution`), read the loss every hundredth
+step only, or give each step a larger batch.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"For {of_a_step(facts, held_ms, wall)}, a GPU is idle until the host launches its next "
         f"kernel; a step has {num_kernels:,.0f} kernels and copies.",
-        "Compile what a replica does with tf.function(jit_compile=True), run several steps in one "
-        "call (steps_per_execution), read results less often, or give each step a larger batch.",
+        "Compile the computation of a replica, without the reduction of gradients, with "
+        "tf.function(jit_compile=True), run several steps in one call (steps_per_execution), read "
+        "results less often, or give each step a larger batch.",
         per_step(facts, held_ms, wall),
         num_kernels=num_kernels,
         held_ms=held_ms,

@@ -55,6 +55,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     line = facts.line_of.get(longest.name)
     at = at_place(line)
     others = " and others" if len({without_replica(cause.name) for cause in every}) > 1 else ""
+    kind = "" if longest.name == longest.detail else f" ({longest.detail})"
     in_turn = (
         ", in one replica after the other" if len({each.replica for each in every}) > 1 else ""
     )
@@ -62,7 +63,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         f"{of_a_step(facts, held_ms, wall)} runs Python inside the graph{in_turn}: the op "
-        f"{longest.name} ({longest.detail}){others}{at}.{most_of_python(facts)}",
+        f"{longest.name}{kind}{others}{at}.{most_of_python(facts)}",
         _advice(facts),
         per_step(facts, held_ms, wall),
         op=longest.name,
@@ -83,8 +84,9 @@ def _advice(facts: Facts) -> str:
     )
     if inside is not None and _WAITS.search(inside.line.text):
         return (
-            f"{in_turn}The Python waits and computes nothing: call it in the dataset's map() with "
-            "num_parallel_calls=16, where many calls wait at once, and prefetch() what it gives."
+            f"{in_turn}The Python waits and computes nothing: call it in the dataset's map(), "
+            "behind batch(), with num_parallel_calls=16 and prefetch(). As many calls wait at once "
+            "as tf.data has threads, one for each core: options.threading.private_threadpool_size."
         )
     return (
         f"{in_turn}Replace py_function or numpy_function with TensorFlow ops. In the dataset's "

@@ -44,9 +44,10 @@ KEY = "small-ops"
 ROWS = ("loop/steps/idle", "loop/steps/compute")
 NO_GAIN = "With fewer and larger ops, other ops would run than the recorded ones."
 _ADVICE = (
-    "Compile what a replica does with tf.function(jit_compile=True), so that XLA makes a few "
-    "kernels of many ops, or let each op work on more: whole tensors, tf.vectorized_map, one layer "
-    "or one table with offsets instead of many small ones"
+    "Compile the function of these ops, without the reduction of gradients in it, with "
+    "tf.function(jit_compile=True), so that XLA makes a few kernels of many ops, or let each op "
+    "work on more: whole tensors, tf.vectorized_map, one layer or one table with offsets instead "
+    "of many small ones"
 )
 _UNROLL = ", a Keras RNN with unroll=True"
 _BRANCH = re.compile(r"cond(?:_\d+)?/(?:then|else)/")

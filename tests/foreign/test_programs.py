@@ -250,7 +250,7 @@ PROGRAMS = {
         limit="retracing",
     ),
     "slow_callback": Expected(
-        10,
+        60,
         collective_bytes=(8 * 2048 + 2048 + 2048 * 3 + 3) * 4,
         limit="callback",
     ),

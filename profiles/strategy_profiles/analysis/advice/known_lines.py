@@ -78,7 +78,8 @@ _OF_DATA = {
         "The line builds an index or fits a model: build it once, before the loop, and again only "
         "when its data have changed much."
     ),
-    r"\b(?:\w+_score|\w+_curve|confusion_matrix|classification_report)\(": (
+    r"\b(?:(?:roc_auc|f1|accuracy|(?:average_)?precision|recall|silhouette|r2|ndcg)_score|roc_curve|"
+    r"precision_recall_curve|confusion_matrix|classification_report)\(": (
         "The line computes a metric of everything that it is given, in Python: compute it once an "
         "epoch, or add up a metric of keras.metrics batch by batch."
     ),
@@ -91,7 +92,7 @@ _OF_DATA = {
     r"\b(?:cv2|ndimage|skimage(?:\.\w+)?|ImageOps|ImageFilter|librosa\.\w+|scipy\.signal)\."
     r"[a-z]\w*\(|\bgaussian_filter\w*\(|(?<!\btf\.)\bsignal\.(?:resample|i?stft|spectrogram|"
     r"\w*filt\w*|\w*convolve\w*)\(|(?<!\btf\.)\b(?:im|img|image|picture)\w*\.(?:resize|rotate|"
-    r"convert|filter|transform|crop)\(": (
+    r"convert|crop)\(": (
         _ONE_AFTER_THE_OTHER.format(
             thing="picture or sound",
             else_="such libraries let other threads run, so a parallel map(), or workers of a "

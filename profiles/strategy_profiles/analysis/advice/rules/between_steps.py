@@ -169,7 +169,7 @@ def _advice(facts: Facts, line: Row, work: LineWork) -> str:
 
 def _of_unknown(facts: Facts, line: Row) -> str:
     if any(busy_thread.find(facts)):
-        return "It may wait for the other threads that run Python: see that finding."
+        return "The line may wait for the other threads that run Python: see that finding."
     called = line.call or _called((line.text or "").strip())
     lead = f"The line calls {called}." if called else _MAY_LOOP
     on_data = f" {_ON_DATA}" if facts.lines_with(".map(") else ""

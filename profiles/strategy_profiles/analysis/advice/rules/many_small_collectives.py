@@ -89,9 +89,10 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        f"{use.per_step:.0f} {use.op} calls a step move {units.size(use.known_bytes_per_call)} each"
-        f"{_of_layers(use.layers) or _asked_for(facts)}: replicas wait for each other and start a "
-        f"call as often, which costs more than transferring the bytes.{of_keys}",
+        f"{use.per_step:.0f} {use.op} calls a step move {units.size(use.known_bytes_per_call)} "
+        f"each on average{_of_layers(use.layers) or _asked_for(facts)}: replicas wait for each "
+        "other and start a call as often, which costs more than transferring the bytes."
+        f"{of_keys}",
         _OF_LAYERS.format(at=facts.said_at("synchronized=True")) if use.layers else _advice(facts),
         cost,
         calls_per_step=use.per_step,

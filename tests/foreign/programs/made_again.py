@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 weights = tf.Variable(tf.zeros((8, 3)))
-data = np.random.default_rng(0).normal(size=(192, 8)).astype("float32")
+data = np.random.default_rng(0).normal(size=(640, 8)).astype("float32")
 
 for batch in tf.data.Dataset.from_tensor_slices(data).batch(16):
 

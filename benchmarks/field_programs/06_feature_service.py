@@ -17,7 +17,7 @@ ROUND_TRIP = 0.03
 
 
 class ProfileStore:
-    """Stands for the key-value service: an answer takes one round trip."""
+    """In place of the key-value service: an answer takes one round trip."""
 
     def __init__(self, seed=13):
         self.rows = np.random.default_rng(seed).normal(size=(USERS, PROFILE)).astype("float32")

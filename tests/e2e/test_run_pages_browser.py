@@ -256,6 +256,15 @@ def test_the_place_run_follows_a_live_run_and_says_its_cause_so_far(
         end_run(live)
 
 
+def watched(visit: Visit, server: Server, run: str, size: tuple[int, int]) -> Page:
+    """The page of a run in a window of that size, whose layout shifts are counted."""
+    options = {"viewport": {"width": size[0], "height": size[1]}}
+    page = visit("runs", run=run, options=options)
+    watch_layout(page)
+    page.goto(server.address(run=run))
+    return page
+
+
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["laptop", "phone"])
 @pytest.mark.parametrize("is_of_lab", [True, False], ids=["own", "traced"])
 def test_cause_line_and_bars_are_on_the_first_screen_of_a_running_run(
@@ -267,10 +276,7 @@ def test_cause_line_and_bars_are_on_the_first_screen_of_a_running_run(
     recipe = {"windows": 1, "straggler": (2, 30.0), "is_of_lab": is_of_lab, "marks": is_of_lab}
     live = begin_run(server.fresh("first-screen"), steps=40, gaps=gaps, **recipe)
     try:
-        options = {"viewport": {"width": size[0], "height": size[1]}}
-        page = visit("runs", run=live.name, options=options)
-        watch_layout(page)
-        page.goto(server.address(run=live.name))
+        page = watched(visit, server, live.name, size)
         cause = page.locator(".st-key-cause_so_far")
         expect(cause.get_by_text("Try:")).to_be_in_viewport(ratio=1)
         bars = page.locator(f"[data-panel={'phases' if is_of_lab else 'capture'}] canvas")
@@ -290,10 +296,7 @@ def test_before_its_first_step_a_run_says_what_it_does_without_empty_places(
     """The room of the cause comes with the first step, and nothing that is in sight moves."""
     live = begin_run(server.fresh("first-step"), steps=0, windows=0)
     try:
-        options = {"viewport": {"width": size[0], "height": size[1]}}
-        page = visit("runs", run=live.name, options=options)
-        watch_layout(page)
-        page.goto(server.address(run=live.name))
+        page = watched(visit, server, live.name, size)
         cause = page.locator(".st-key-cause_so_far")
         expect(cause).to_contain_text("Before the first step")
         expect(page.locator(".live .doing")).to_be_in_viewport(ratio=1)

@@ -14,14 +14,13 @@ from strategy_app.widgets.table import PAGE_PX, fitted_px, phone_list
 from strategy_app.widgets.text import plain
 from strategy_profiles.reporting.device_names import in_order, short_names
 from strategy_profiles.reporting.glossary import TERMS
+from strategy_profiles.run.tensorflow_names import FUNCTION_ENDS
 from strategy_profiles.tables.columns import of_segment
 from strategy_profiles.tables.store import Profile
 
 SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "dtype", "function", "source_line")
 LISTED = ("name", "op", "device", "replica", "bytes")
 """On a phone."""
-ENDS = ("_Arg", "_DeviceArg", "_Retval", "_DeviceRetval")
-"""Arguments and results of functions, which have neither bytes nor a line: they come last."""
 SHOWN_ROWS = 11
 ANY = "any"
 LEAST_PX = {"kind": 70, "op": 100, "device": 80, "dtype": 98, "function": 75, "source_line": 80}
@@ -45,7 +44,8 @@ def show_op_table(profile: Profile, segment: int) -> None:
     only = kind.selectbox("Kind", (ANY, "op", "variable"), key="ops_kind")
     selected = select(rows, search, on, of_type, None if only in (None, ANY) else only)
     st.caption(f"{selected.num_rows:,} of {rows.num_rows:,} rows")
-    is_end = pc.is_in(selected["op"], value_set=pa.array(ENDS))
+    # They have neither bytes nor a line: they come last.
+    is_end = pc.is_in(selected["op"], value_set=pa.array(sorted(FUNCTION_ENDS)))
     selected = selected.take(pc.sort_indices(is_end.cast(pa.int8())))
     ops = _with_short_names(selected.select(list(SHOWN)), short)
     columns = _columns(ops)

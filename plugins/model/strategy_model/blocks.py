@@ -10,13 +10,10 @@ from strategy_model.model import Part
 from strategy_model.read import GraphNodes
 from strategy_profiles.analysis.scopes import Scoped, layer_of, models, scoped
 from strategy_profiles.capture.graph import RECEIVES, SENDS, category
-from strategy_profiles.run.tensorflow_names import WRITE_VARIABLE
+from strategy_profiles.run.tensorflow_names import FUNCTION_ENDS, WRITE_VARIABLE
 
 Key = tuple[Part, str]
 """Part of the step, and the layer of a forward or gradient block."""
-
-ENDS = frozenset({"_Arg", "_Retval", "_DeviceArg", "_DeviceRetval"})
-"""Arguments and results of functions: no ops of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ def find_blocks(nodes: GraphNodes) -> NodeBlocks:
     paths = {name: scoped(name) for name in set(nodes.name)}
     of_step = _step_functions(nodes, paths)
     drawn = [
-        op not in ENDS and (function in of_step or kind in {"input", "collective"})
+        op not in FUNCTION_ENDS and (function in of_step or kind in {"input", "collective"})
         for op, function, kind in zip(nodes.op, nodes.function, kinds, strict=True)
     ]
     inside = [node for node, is_drawn in enumerate(drawn) if is_drawn]
@@ -43,7 +40,7 @@ def find_blocks(nodes: GraphNodes) -> NodeBlocks:
     levels, order = _levels(nodes)
     _by_flow(nodes, keys, inside, order)
     _ends_of_transfers(nodes, keys, inside)
-    count = sum(op not in ENDS for op in nodes.op) - len(inside)
+    count = sum(op not in FUNCTION_ENDS for op in nodes.op) - len(inside)
     return NodeBlocks(keys, _layers_in_order(nodes, keys, levels), count)
 
 

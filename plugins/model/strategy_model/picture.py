@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from strategy_model.blocks import (
-    ENDS,
     Key,
     NodeBlocks,
     find_blocks,
@@ -37,6 +36,7 @@ from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS
 from strategy_profiles.errors import RunFolderError
 from strategy_profiles.reporting.device_names import in_order
+from strategy_profiles.run.tensorflow_names import FUNCTION_ENDS
 from strategy_profiles.tables.columns import of_segment, texts
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _why_none(profile: Profile) -> str:
 def _count(nodes: GraphNodes, blocks: NodeBlocks, parts: _Parts) -> None:
     for node, key in enumerate(blocks.block):
         op = nodes.op[node]
-        if key is None or op in ENDS or op in SENDS or op in RECEIVES:
+        if key is None or op in FUNCTION_ENDS or op in SENDS or op in RECEIVES:
             continue
         part = parts[key][nodes.device[node]]
         part.num_ops += 1

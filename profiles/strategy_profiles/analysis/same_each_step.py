@@ -16,11 +16,10 @@ from strategy_profiles.analysis.account.op_time import computing_spans, distinct
 from strategy_profiles.analysis.graph_file import graph_file
 from strategy_profiles.capture.graph import RECEIVES, Graph, Node, read_graph
 from strategy_profiles.run.events import SegmentOpened
-from strategy_profiles.run.tensorflow_names import PYTHON_OPS, type_as_written
+from strategy_profiles.run.tensorflow_names import ARGUMENT, PYTHON_OPS, type_as_written
 from strategy_profiles.tables.columns import ints
 from strategy_profiles.tables.store import Profile, once
 
-_ARGUMENT = "_Arg"
 _CONSTANTS = frozenset({"Const", "HostConst"})
 _READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape"})
 _CHECKS = frozenset({"VarIsInitializedOp"})
@@ -83,7 +82,7 @@ def _may_vary(graph: Graph, node: Node) -> bool:
     """Whether a node by itself brings in something that changes, or that is not known."""
     if node.op in _CONSTANTS:
         return False
-    if node.op == _ARGUMENT:
+    if node.op == ARGUMENT:
         return not _is_only_read(graph, node) and not _is_captured(graph, node)
     is_unknown = len(graph.data_producers(node)) < sum(
         not text.startswith("^") for text in node.inputs

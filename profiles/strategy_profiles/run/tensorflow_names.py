@@ -50,13 +50,17 @@ def type_as_written(op: str) -> str:
 
 
 READ_VARIABLE = "ReadVariableOp"
+"""Type of the op that reads a variable in a graph."""
+
 WRITE_VARIABLE = ("Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply")
 """How the types of ops begin that write a variable."""
-"""Type of the op that reads a variable in a graph."""
 
 ARGUMENT = "_Arg"
 """Type of the op that hands a tensor from outside to a graph: an argument of the function, or a
 tensor that it captures."""
+
+FUNCTION_ENDS = frozenset({ARGUMENT, "_DeviceArg", "_Retval", "_DeviceRetval"})
+"""Types of the arguments and results of functions: no ops that a program wrote."""
 
 SHAPES_DIFFER = "Shape mismatch in the collective instance"
 """Of an error: the members of a collective have tensors of different shapes."""

@@ -35,7 +35,9 @@ def whole_reads(graph: Any) -> list[WholeRead]:
     in_loop: set[int] = set()
     for op in graph.get_operations():
         if op.type in _LOOPS and any(id(each) in inside for each in op.inputs):
-            bodies = bodies or {each.signature.name: each for each in _functions(graph)}
+            if not bodies:
+                functions = graph.as_graph_def().library.function
+                bodies = {each.signature.name: each for each in functions}
             again = inside.keys() & set(_read_in(bodies[op.get_attr("body").name], op))
             reads |= dict.fromkeys(again, op)
             in_loop |= again
@@ -59,10 +61,6 @@ def _is_used(tensor: Any) -> bool:
         _is_used(op.outputs[0]) if op.type == "Identity" else op.type != "Shape"
         for op in tensor.consumers()
     )
-
-
-def _functions(graph: Any) -> Any:
-    return graph.as_graph_def().library.function
 
 
 def _read_in(body: Any, loop: Any) -> Iterator[int]:

@@ -22,7 +22,7 @@ from strategy_profiles.run.injected_delay import OP
 class Delays:
     """The length of each replica's delay, for those that have a place for one.
 
-    A step that was traced with it asks whenever it runs.
+    A step that was traced with it asks in each run whether a replica has a delay.
     """
 
     def __init__(self, ms: Mapping[int, float], cpus: Sequence[int] = (0,)) -> None:

@@ -6,13 +6,6 @@ import re
 
 from strategy_profiles.analysis.python_in_ops import LOCKS
 
-_READS = (
-    "The line reads: read once and keep what was read, read larger pieces, or let a dataset read "
-    "several files at once (map() with num_parallel_calls, interleave())."
-)
-_WRITES = (
-    "The line writes: write less often, with less compression, or in another thread or process."
-)
 _ONE_AFTER_THE_OTHER = (
     "The line works on one {thing} after the other: do it once, before training, and keep the "
     "result; {else_}."
@@ -32,7 +25,8 @@ _OF_DATA = {
     ),
     r"(?:^|\W)(?:open\((?!.*[\"'][wa]b?[\"'])|read_csv\(|imread\(|loadtxt\(|genfromtxt\(|"
     r"load_img\(|(?:np|pickle|json|librosa)\.load\(|Image\.open\()|\.read(?:_text|_bytes)?\(": (
-        _READS
+        "The line reads: read once and keep what was read, read larger pieces, or let a dataset "
+        "read several files at once (map() with num_parallel_calls, interleave())."
     ),
     r"\b(?:requests|httpx)\.\w+\(|\burlopen\(": (
         "The line asks a server and waits: ask for a whole batch at once, or let several requests "
@@ -71,7 +65,7 @@ _OF_DATA = {
     ),
     r"(?<!\btf\.)\blinalg\.(?:svd|p?inv|eig\w*|qr|solve|lstsq|(?:slog)?det|matrix_rank|"
     r"cholesky|expm)\(": (
-        "Its function takes time by the third power of the size of its matrix: give it a smaller "
+        "The function takes time by the third power of the size of its matrix: give it a smaller "
         "one, call it every few steps, or keep the result while the matrix stays the same."
     ),
     r"\b(?:c?KDTree|BallTree|NearestNeighbors|\w*KMeans|PCA|TSNE|IsolationForest|AnnoyIndex)\(": (
@@ -116,7 +110,9 @@ _OF_STEPS = {
         "for each step, or write less often."
     ),
     r"\.(?:save(?:_\w+|z\w*|fig)?|imsave|write(?:_\w+|rows?)?|dump)\(|"
-    r"\bimwrite\(|\bopen\(.*[\"'][wa]b?[\"']": _WRITES,
+    r"\bimwrite\(|\bopen\(.*[\"'][wa]b?[\"']": (
+        "The line writes: write less often, with less compression, or in another thread or process."
+    ),
     r"\bfsync\(|\.flush\(|\bflush=True": (
         "flush() and fsync() wait until all that was written is handed on: leave them out, or call "
         "them every few steps."
@@ -192,7 +188,7 @@ _OF_STEPS = {
         "The line draws: draw less often, or in another process."
     ),
     r"\.tolist\(|\.item\(": (
-        "A Python object is made for each number: compute with the NumPy array."
+        "The line makes a Python object of each number: compute with the NumPy array."
     ),
 }
 

@@ -51,10 +51,8 @@ def large_parts(facts: Facts, kind: str, has: Callable[[Row], bool]) -> list[lis
 
 def _sum(row: Row, lines: list[Row]) -> Row:
     """A row with the time of some of its lines."""
-    total_ms, num_samples = (
-        sum(getattr(line, name) or 0 for line in lines) for name in ("total_ms", "num_samples")
-    )
-    return replace(row, total_ms=total_ms, num_samples=num_samples)
+    num_samples = sum(line.num_samples or 0 for line in lines)
+    return replace(row, total_ms=sum(line.total_ms for line in lines), num_samples=num_samples)
 
 
 def _is_large(facts: Facts, row: Row) -> bool:

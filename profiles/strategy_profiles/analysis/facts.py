@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -47,6 +48,7 @@ from strategy_profiles.analysis.placed import Placed, placed
 from strategy_profiles.analysis.program_loops import ignores_context
 from strategy_profiles.analysis.python_in_ops import PythonInOps, python_in_ops
 from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.analysis.repeated_calls import RepeatedCalls, repeated_calls
 from strategy_profiles.analysis.retracing import Retracing, retracing
 from strategy_profiles.analysis.same_each_step import SameEachStep, same_each_step
 from strategy_profiles.analysis.side_by_side import side_by_side
@@ -184,6 +186,7 @@ class Facts(Struct, frozen=True):
     read_longer_op: Callable[[int, Collection[int]], LongerOp | None]
     read_growing_op: Callable[[], LongerOp | None]
     """The op that takes longer in later captured steps; None if none does."""
+    read_repeated_calls: Callable[[], RepeatedCalls | None]
     read_same_each_step: Callable[[], SameEachStep | None]
     """The ops that compute the same in each step; None if there are none."""
     read_lone_worker: Callable[[], LoneWorker | None]
@@ -250,6 +253,14 @@ class Facts(Struct, frozen=True):
         saying = [each for each in self.lines if any(text in each.text for text in texts)]
         codes = [(each, each.text.partition("#")[0]) for each in saying]
         return [each for each, code in codes if any(text in code for text in texts)]
+
+    def first_line_of_sources(self, says: re.Pattern[str]) -> SourceLine | None:
+        """The first line of the program's files that says something before any comment."""
+        for file, text in self.sources.items():
+            for number, line in enumerate(text.splitlines(), 1):
+                if says.search(line.partition("#")[0]):
+                    return SourceLine(file, number, line)
+        return None
 
     def said_at(self, *texts: str, but: Sequence[str] = ()) -> str:
         """` at train.py:12 (`line`)`, of the only line that has one of these texts and none of the
@@ -357,6 +368,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_all_idle_ms=lambda: all_idle_ms(profile, number),
         read_input_collectives=lambda: input_collectives(profile, number),
         read_side_by_side=lambda: side_by_side(profile, number),
+        read_repeated_calls=lambda: repeated_calls(profile, segment),
         read_same_each_step=lambda: same_each_step(profile, segment),
         read_lone_worker=lambda: lone_worker(profile, number),
         read_longest_before=lambda: longest_before(profile, number),

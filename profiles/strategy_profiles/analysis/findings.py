@@ -192,7 +192,7 @@ def _rank(item: Finding) -> float:
     long in one run as in another, while another finding of that size can be mended."""
     if item.cost is None or item.key in ASIDE:
         return -1.0
-    share: float = item.evidence.get("of_loop", item.cost.share)
+    share: float = item.evidence.get("of_loop", item.cost.share) * item.evidence.get("part", 1.0)
     is_half = _is_once(item) or item.key == SMALL_BATCH or bool(item.evidence.get("by_chance"))
     is_half |= item.key == LEFT_OVER and bool(item.evidence.get("trains"))
     return share / 2 if is_half else share

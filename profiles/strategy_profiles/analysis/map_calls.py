@@ -30,6 +30,8 @@ class MapCall(Struct, frozen=True):
     """Whether its function draws random numbers: it makes something else in each epoch."""
     takes_batches: bool
     """Whether all of it may be made of ops that take whole batches."""
+    is_parallel: bool
+    """Whether it is given the number of calls at once."""
 
 
 def map_calls(sources: Mapping[str, str]) -> tuple[MapCall, ...]:
@@ -55,6 +57,8 @@ def _of_file(file: str, text: str) -> list[MapCall]:
             function="lambda" if isinstance(given, ast.Lambda) else ast.unparse(given),
             draws=does is None or _DRAWS.search(does) is not None,
             takes_batches=does is not None and _OF_ONE.search(does) is None,
+            is_parallel=len(node.args) > 1
+            or any(each.arg == "num_parallel_calls" for each in node.keywords),
         )
         found.append((line, node.func.end_col_offset or 0, call))
     return [call for *_, call in sorted(found, key=lambda each: each[:2])]

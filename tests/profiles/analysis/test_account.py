@@ -378,6 +378,30 @@ def test_the_head_of_a_loop_over_batches_frees_the_last_iterator(
 
 
 @pytest.mark.parametrize(
+    ("text", "is_made"), [("x = next(iter(data))", True), ("x = next(batches)", False)]
+)
+def test_an_iterator_that_is_made_within_each_step_is_a_part_of_the_steps(
+    tmp_path: Path, text: str, is_made: bool
+) -> None:
+    """The step begins when it asks for its batch, so the last iterator is freed within it."""
+    gaps = [(step, 20.0, stack_place("python", 14, text)) for step in range(STEPS - 1)]
+    run = write_run(tmp_path / "run", replicas=1, steps=STEPS, windows=1, gaps=gaps)
+    events = run / "worker-0-0/events.jsonl"
+    records = read_records(events)
+    for record in records:
+        if record["kind"] == "step" and record["step"]:
+            record["start_ns"] -= 20_000_000
+            record["wall_ms"] += 20.0
+    write_records(events, records)
+    profile = strategy_profiles.load(run)
+    row = _account(profile).row("loop/steps/epoch-start")
+    assert (row is not None) is is_made
+    if row is not None:
+        assert row.total_ms == pytest.approx(20.0 * (STEPS - 1), rel=0.1)
+        assert "For each step the program makes an iterator" in _first(profile).sentence
+
+
+@pytest.mark.parametrize(
     ("waits_after", "is_start"), [(EPOCHS[:-1], True), ([7, 29, 50, 71], False)]
 )
 def test_a_wait_after_a_new_iterator_is_the_start_of_an_epoch_and_another_is_not(

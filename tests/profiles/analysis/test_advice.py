@@ -19,6 +19,7 @@ from strategy_profiles.analysis.advice.line_advice import advice_on_line
 from strategy_profiles.analysis.advice.registry import RULES
 from strategy_profiles.analysis.advice.rows import main_line
 from strategy_profiles.analysis.advice.rules import not_captured
+from strategy_profiles.analysis.advice.rules.computation import OF_AGAIN
 from strategy_profiles.analysis.advice.rules.retracing import NO_NAME
 from strategy_profiles.analysis.busy_threads import BusyThread
 from strategy_profiles.analysis.causes import Cause
@@ -43,6 +44,7 @@ from strategy_profiles.analysis.placed import (
 from strategy_profiles.analysis.python_in_ops import PythonInOps
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.analysis.retracing import Retracing
+from strategy_profiles.analysis.repeated_calls import RepeatedCalls
 from strategy_profiles.analysis.same_each_step import SameEachStep
 from strategy_profiles.run.event_parts import (
     SourceLine,
@@ -436,6 +438,61 @@ def test_the_largest_of_what_tf_sort_orders_are_to_be_taken_by_top_k(
         assert ("tf.math.top_k()" in found.advice) is is_sorted
 
 
+def test_calls_of_a_model_that_repeat_another_one_are_named(facts_with_illness: Any) -> None:
+    again = RepeatedCalls(0.4, ("/home/me/train.py:12", "/home/me/train.py:20"), "me/train.py:17")
+    facts = replace(facts_with_illness("healthy"), read_repeated_calls=lambda: again)
+    found = advice_by_key(facts)["computation"]
+    assert "train.py:12 and train.py:20 compute again what that at train.py:17" in found.sentence
+    assert found.advice.startswith(OF_AGAIN)
+    little = replace(facts, read_repeated_calls=lambda: replace(again, share=0.05))
+    assert "again" not in advice_by_key(little)["computation"].sentence
+
+
+def test_an_op_and_its_gradients_are_one_part_of_the_computation(facts_with_illness: Any) -> None:
+    ops = [
+        OpTime("conv_1", "Conv2D", 0.2, trains=True),
+        OpTime("conv_1", "Conv2DBackpropFilter", 0.3, trains=True),
+        OpTime(None, "MatMul", 0.4, trains=True),
+    ]
+    found = advice_by_key(replace(facts_with_illness("healthy"), ops=ops))["computation"]
+    assert "most of all `Conv2D` of `conv_1`, with its gradients" in found.sentence
+    assert found.evidence["part"] == pytest.approx(0.6), "no one change shortens both"
+
+
+def test_the_update_is_known_beside_sparse_gradients_that_are_made_dense(
+    facts_with_illness: Any,
+) -> None:
+    times = {"UnsortedSegmentSum": 0.7, "Square": 0.1, "AssignSubVariableOp": 0.001}
+    for layer, is_update in (("adam", True), ("auc_1", False)):
+        ops = [OpTime(layer, op, share) for op, share in times.items()]
+        ops.append(OpTime("dense_1", "MatMul", 0.1, trains=True))
+        found = advice_by_key(replace(facts_with_illness("healthy"), ops=ops))["computation"]
+        assert (f"the update of `{layer}`" in found.sentence) is is_update
+
+
+def test_a_line_outside_of_layers_is_one_part_with_what_its_text_says(
+    facts_with_illness: Any,
+) -> None:
+    line = "/home/me/train.py:2"
+    ops = [OpTime(None, op, 0.2, line) for op in ("ConcatV2", "ReadVariableOp", "AssignVariableOp")]
+    ops.append(OpTime("dense_1", "MatMul", 0.3, trains=True))
+    text = "def keep(rows):\n    bank.assign(tf.concat([rows, bank[:-8]], 0))\n"
+    facts = replace(facts_with_illness("healthy"), ops=ops, sources={"/home/me/train.py": text})
+    found = advice_by_key(facts)["computation"]
+    assert "`ConcatV2`, `ReadVariableOp` and `AssignVariableOp` at train.py:2" in found.sentence
+    assert found.advice.startswith("The line writes all of the variable to change some of it")
+
+
+def test_the_line_that_pads_sequences_is_named_beside_what_is_computed_of_them(
+    facts_with_illness: Any,
+) -> None:
+    ops = [OpTime("conv_1", "Conv2D", 0.9, trains=True)]
+    for text, is_named in (("x = pad_sequences(words)", True), ("# pad_sequences(words)", False)):
+        facts = replace(facts_with_illness("healthy"), ops=ops, sources={"me/train.py": text})
+        advice = advice_by_key(facts)["computation"].advice
+        assert ("train.py:1 pads sequences" in advice) is is_named
+
+
 def test_an_op_that_computes_the_same_in_each_step_is_to_be_computed_once(
     facts_with_illness: Any,
 ) -> None:
@@ -520,6 +577,19 @@ def test_a_stage_of_the_input_is_named_as_the_program_names_it(
     found = advice_by_key(replace(facts, held_up=held_up))["input-bound"]
     assert says in found.advice
     assert f"It is at train.py:10 (`{text}`)" in found.sentence
+
+
+def test_a_pool_of_few_threads_of_the_pipeline_is_named(facts_with_illness: Any) -> None:
+    facts = facts_with_illness("input-bound")
+    stage = Cause("input-stage", "Iterator::Root::MapAndBatch", None, None, None, 3, 9.0, 9.0, 9.0,
+                  None)  # fmt: skip
+    held_up = replace(facts.held_up, causes=(stage,))
+    num_cores = facts.environment.host.cpus
+    for num_threads in (1, num_cores):
+        text = f"options.threading.private_threadpool_size = {num_threads}"
+        found = replace(facts, held_up=held_up, sources={"me/train.py": text})
+        advice = advice_by_key(found)["input-bound"].advice
+        assert ("its own pool of 1 thread" in advice) is (num_threads < num_cores)
 
 
 def test_a_batch_of_many_single_elements_is_to_be_taken_by_rows(facts_with_illness: Any) -> None:

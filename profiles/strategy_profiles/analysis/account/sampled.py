@@ -126,6 +126,14 @@ def _kind(place: StackPlace, starts: set[tuple[str, int]], where: Where) -> tupl
     return _plain_kind(place, where), ""
 
 
+def makes_iterator(place: StackPlace) -> bool:
+    """Whether it makes an iterator, or is at a line that does: it frees the last one, which has no
+    frame of its own, or waits for the first batch, as `next(iter(dataset))` does."""
+    if place.doing not in ("python", "input") or not place.frames:
+        return place.doing == "epoch-start"
+    return _MAKES_ITERATOR.search(place.frames[-1].text) is not None
+
+
 def _polls(place: StackPlace) -> bool:
     """Whether the line waits until a coordinator's workers are done, without `join`."""
     return place.doing == "python" and _POLLS.search(place.frames[-1].text) is not None

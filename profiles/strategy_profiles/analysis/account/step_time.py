@@ -11,7 +11,7 @@ from strategy_profiles.analysis.account.first_batches import first_batches, long
 from strategy_profiles.analysis.account.op_time import op_times
 from strategy_profiles.analysis.account.regions import Part, Regions, split
 from strategy_profiles.analysis.account.row import Row
-from strategy_profiles.analysis.account.sampled import SMALLEST, rows_of, whole_row
+from strategy_profiles.analysis.account.sampled import SMALLEST, makes_iterator, rows_of, whole_row
 from strategy_profiles.analysis.breakdown import step_breakdown
 from strategy_profiles.analysis.causes import held_up
 from strategy_profiles.analysis.steps import step_times
@@ -22,9 +22,9 @@ from strategy_profiles.tables.store import Profile
 
 MOST_OPS = 10
 _KERAS = ("validation", "predict", "checkpoint")
-_ASIDE = ("tracing", "recording", *_KERAS)
+_ASIDE = ("tracing", "recording", "epoch-start", *_KERAS)
 """What a replica's phases do not include. A step lasts from its batch to its last call, and a
-program may call Keras's `predict` between the two."""
+program may call Keras's `predict` between the two, or make an iterator for each step."""
 
 
 def step_rows(profile: Profile, segment: SegmentOpened, regions: Regions) -> Iterator[Row]:
@@ -65,6 +65,8 @@ def _aside(place: StackPlace) -> str | None:
     """The row beside the phases that a sample belongs to; None if it is in the phases."""
     if place.doing == "recording" or (place.doing == "tracing" and not place.within):
         return place.doing
+    if not place.within and makes_iterator(place):
+        return "epoch-start"
     return place.within if place.within in _KERAS else None
 
 

@@ -163,6 +163,10 @@ _OF_STEPS = {
         "iter() starts the dataset from its beginning each time: make the iterator once, before "
         "the loop, and call next() on it."
     ),
+    r"\.assign\((?:tf\.)?(?:concat|roll|tensor_scatter_\w+|where)\(": (
+        "The line writes all of the variable to change some of it: write the new rows alone, at a "
+        "place that goes round (`bank[at:at + n].assign(rows)`, or scatter_update())."
+    ),
     r"\bgc\.collect\(": (
         "Python collects garbage by itself: leave the call out, or make it once an epoch."
     ),

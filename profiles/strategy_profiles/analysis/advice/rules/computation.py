@@ -3,10 +3,11 @@
 ## What it does
 
 Takes the time in which replicas run their own ops, if it is a fifth of the loop or more, and names
-the type of op, the layer and the line of the program that take most of it. All ops of an optimizer
-are one part, its update, and so are those of a layer without gradients that takes more than any
-type of op, such as a metric or one that prepares the input. The finding ranks by that part: a
-remedy elsewhere that gains more comes first.
+the type of op, the layer and the line of the program that take most of it. An op and its gradients
+are one part. So are all ops of an optimizer, its update, and those of a layer, or of a line outside
+of layers, without gradients that takes more than any type of op, such as a metric or what prepares
+the input. It says which calls of the model compute again what another one has computed of the same
+data. The finding ranks by its longest part: a remedy elsewhere that gains more comes first.
 
 ## Why is this slow
 
@@ -27,8 +28,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from strategy_profiles.analysis.account.op_time import OpTime, at_place
+from strategy_profiles.analysis.advice.known_lines import advice_on_text
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.growth import growth
+from strategy_profiles.analysis.repeated_calls import RepeatedCalls
 from strategy_profiles.analysis.same_each_step import SameEachStep
 from strategy_profiles.errors import shortened
 from strategy_profiles.reporting import units
@@ -135,6 +138,13 @@ _SCATTERS = "ResourceScatter"
 _OF_OTHER_FINDINGS = PYTHON_OPS | DEBUGGING_OPS
 _LEAST_OF_UPDATE = 0.01
 """Of the time of an update: what these ops take of it at least."""
+_OF_GRADIENT = re.compile(r"(Backprop\w*|Grad(V\d)?|V\d)$")
+"""How the types of ops end that compute gradients, or are a later version."""
+_OPTIMIZER = re.compile(
+    r"(ada\w+|sgd|rmsprop|nadam|ftrl|lion|lamb|muon|loss_scale_optimizer)(_\d+)?", re.IGNORECASE
+)
+"""What Keras and TensorFlow name optimizers by default. Beside sparse gradients that are made
+dense, what writes the variables may take less than that of the update."""
 OF_ONE_HOT = (
     "A product with one_hot only picks rows of a table, and takes time for all of them: tf.gather, "
     "or an Embedding layer, takes these rows alone."
@@ -154,6 +164,16 @@ OF_THE_SAME = (
     "captured, and variables that no op of the step writes. Compute it once, before the loop, and "
     "keep the result in a tensor or a tf.Variable; again when the program itself changes what it "
     "is made of."
+)
+_PADS = re.compile(r"\bpad_sequences\(|\.padded_batch\(|\.to_tensor\(")
+OF_PADDING = (
+    "{place} pads sequences, and what is computed of the padding takes as long as the rest: let "
+    "examples of like length be in one batch (bucket_by_sequence_length()), or cut the longest."
+)
+OF_AGAIN = (
+    "The variables are written between these calls, and no gradient is computed of the further "
+    "ones: take what a metric needs from the result of the call that trains, or compute it every "
+    "few steps."
 )
 _SORTS = ("sort", "argsort")
 """Scopes of the ops of tf.sort and tf.argsort."""
@@ -193,50 +213,105 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not groups:
         return
     of_loop, shares = facts.account.share(row), [_share(group) for group in groups]
+    named_groups = [_named(group) for group in groups]
     named = [
-        f"{_named(group)}, {units.share(share * of_loop)}"
-        for group, share in zip(groups, shares, strict=True)
+        f"{name}, {units.share(share * of_loop)}"
+        for name, share in zip(named_groups, shares, strict=True)
     ]
     known = sum(map(_share, every))  # without those that run Python
     in_usual = facts.account.share_of_usual(row) * known
     is_all = in_usual >= MOST_OF_LOOP and growth(facts.steps.wall_ms) is None and not facts.noted
-    is_update, op = _is_update(groups[0]), groups[0][0].op
-    trains = is_update or _share([each for each in groups[0] if each.trains]) > shares[0] / 2
-    of_product = [OF_A_PRODUCT] if not is_update and _is_product(facts.ops, groups[0][0]) else []
-    remedies = [*of_product, *_of_type(op), *([] if trains else [OF_A_METRIC])]
-    remedies.append(f"Otherwise {OF_ANY_OP}" if remedies else OF_ANY_OP.capitalize())
-    if op.endswith("MatMul"):
-        remedies[:0] = _of_operands(facts.ops)
-    if _is_untrained_layer(groups[0]):
-        remedies[:0] = [OF_UNTRAINED.format(layer=groups[0][0].layer)]
-        remedies = [each for each in remedies if each != OF_A_METRIC]
-    if groups[0][0].layer in _SORTS:
-        remedies[:0] = [OF_SORT]
-    if shares[0] * of_loop < STANDS_OUT:
-        remedies = [NONE_STANDS_OUT]
-    same = _same(facts)
-    if same is not None and same.share > shares[0] / 2:
-        remedies, trains = [OF_THE_SAME.format(these=_these(same))], False
+    again = facts.read_repeated_calls()
+    if again is not None and again.share < _LEAST_OF_SAME:
+        again = None
+    remedies, trains = _remedies(facts, groups[0], shares[0] * of_loop, again)
+    sentence = _sentence(named, of_loop * known, facts.loop_name, is_all=is_all)
     yield finding(
         facts,
         KEY,
-        _sentence(named, of_loop * known, facts.loop_name, is_all=is_all),
-        _of_update(facts, groups[0]) if is_update else " ".join(remedies),
+        f"{sentence}{_said_again(again, of_loop) if again else ''}",
+        " ".join(remedies),
         facts.account.cost(row.total_ms * shares[0], "derived", facts.held_up.num_steps),
-        ops=[_named(group) for group in groups],
+        ops=[*named_groups, *{op.op for op in groups[0]}],
         trains=trains,
+        part=_of_one_type(groups[0]),
+    )
+
+
+def _of_one_type(group: Sequence[OpTime]) -> float:
+    """The part of the group that it ranks by: of trained ops that of the longest type. No single
+    change shortens an op and all of its gradients, and a cause that can be mended comes first."""
+    if _is_update(group) or not _trains(group):
+        return 1.0
+    of_type: dict[str, float] = defaultdict(float)
+    for op in group:
+        of_type[op.op] += op.share
+    return max(of_type.values()) / _share(group)
+
+
+def _remedies(
+    facts: Facts, group: Sequence[OpTime], of_loop: float, again: RepeatedCalls | None
+) -> tuple[list[str], bool]:
+    """What to do about the group that takes most of the loop, and whether it trains the model."""
+    op, share, before = group[0].op, _share(group), [OF_AGAIN] if again is not None else []
+    if _is_update(group):
+        return [*before, _of_update(facts, group)], True
+    same = facts.read_same_each_step()
+    if same is not None and same.share >= max(_LEAST_OF_SAME, share / 2):
+        return [*before, OF_THE_SAME.format(these=_these(same))], False
+    trains = _trains(group)
+    if of_loop < STANDS_OUT:
+        return [*before, NONE_STANDS_OUT], trains
+    if group[0].layer in _SORTS:
+        before.append(OF_SORT)
+    if _is_untrained_line(group):
+        before += filter(None, [_by_text(facts, group[0].line)])
+    if _is_untrained_layer(group):
+        before.append(OF_UNTRAINED.format(layer=group[0].layer))
+    if op.endswith("MatMul"):
+        before += _of_operands(facts.ops)
+    if _is_product(facts.ops, group[0]):
+        before.append(OF_A_PRODUCT)
+    before += [*_of_padding(facts), *_of_type(op)]
+    if not trains and not _is_untrained_layer(group) and again is None:
+        before.append(OF_A_METRIC)
+    return [*before, f"Otherwise {OF_ANY_OP}" if before else OF_ANY_OP.capitalize()], trains
+
+
+def _of_padding(facts: Facts) -> list[str]:
+    """Of a program that pads sequences: as much is computed of the padding as of them."""
+    line = facts.first_line_of_sources(_PADS)
+    return [] if line is None else [OF_PADDING.format(place=line.place)]
+
+
+def _by_text(facts: Facts, place: str | None) -> str | None:
+    """What to do about a line of a function, by what it says."""
+    file, _, line = (place or "").rpartition(":")
+    lines = facts.sources.get(file, "").splitlines()
+    text = lines[int(line) - 1] if line.isdecimal() and int(line) <= len(lines) else ""
+    return advice_on_text(text.strip(), each_step=True)
+
+
+def _trains(group: Sequence[OpTime]) -> bool:
+    """Whether most of it, or a gradient that it has, belongs to layers that are trained."""
+    has_gradient = any("Grad" in op.op or "Backprop" in op.op for op in group)
+    return has_gradient or _share([op for op in group if op.trains]) > _share(group) / 2
+
+
+def _said_again(again: RepeatedCalls, of_loop: float) -> str:
+    first = at_place(again.first)
+    places = units.listed([line.rpartition("/")[2] for line in again.lines[:MOST]])
+    calls, compute = ("calls", "compute") if len(again.lines) > 1 else ("call", "computes")
+    what = f"what that{first} has" if first else "what another one has"
+    return (
+        f" The {calls} of the model at {places} {compute} again {what} computed of the same data: "
+        f"{units.share(again.share * of_loop)}."
     )
 
 
 def _of_update(facts: Facts, members: Sequence[OpTime]) -> str:
     rows = "" if members[0].op.startswith(_SCATTERS) else OF_ROWS
     return f"{OF_AN_UPDATE.format(largest=facts.placed.said_of_largest)}{rows}"
-
-
-def _same(facts: Facts) -> SameEachStep | None:
-    """What computes the same in each step; None if that is little."""
-    same = facts.read_same_each_step()
-    return same if same is not None and same.share >= _LEAST_OF_SAME else None
 
 
 def _these(same: SameEachStep) -> str:
@@ -291,17 +366,31 @@ def _groups(ops: Sequence[OpTime]) -> list[list[OpTime]]:
             layers[op.layer].append(op)
     groups: dict[tuple[str | None, str], list[OpTime]] = defaultdict(list)
     for layer, members in layers.items():
-        is_update = layer is not None and _is_update(members)
+        is_update = _is_update(members)
         for op in members:
-            groups[(layer, "") if is_update else (None, op.op)].append(op)
+            groups[(layer, "") if is_update else (None, _forward(op.op))].append(op)
     every = sorted(groups.values(), key=_share, reverse=True)
-    untrained = max(filter(_is_untrained_layer, layers.values()), key=_share, default=None)
+    lines: dict[str | None, list[OpTime]] = defaultdict(list)
+    for op in layers.get(None, []):
+        lines[op.line].append(op)
+    untrained = max(
+        [
+            *filter(_is_untrained_layer, layers.values()),
+            *filter(_is_untrained_line, lines.values()),
+        ],
+        key=_share,
+        default=None,
+    )
     is_most = untrained is not None and _share(untrained) > _share(every[0])
     if untrained is None or not is_most or not any(op.trains for op in ops):
         return every
-    layer = untrained[0].layer
-    others = ([op for op in group if op.layer != layer] for group in every)
+    others = ([op for op in group if op not in untrained] for group in every)
     return [untrained, *sorted(filter(None, others), key=_share, reverse=True)]
+
+
+def _forward(op: str) -> str:
+    """`Conv2D` of `Conv2DBackpropFilter`, `MaxPool` of `MaxPoolGrad`; any other type as it is."""
+    return _OF_GRADIENT.sub("", op)
 
 
 def _is_untrained_layer(members: Sequence[OpTime]) -> bool:
@@ -314,12 +403,22 @@ def _is_untrained_layer(members: Sequence[OpTime]) -> bool:
     return longest < _ONE_TYPE * _share(members) and not _is_update(members)
 
 
+def _is_untrained_line(members: Sequence[OpTime]) -> bool:
+    """Whether they are the ops of several types of one line, outside of layers, of which no
+    gradient is computed."""
+    lines = {member.line for member in members if member.layer is None}
+    if len(lines) != 1 or None in lines or any(member.trains for member in members):
+        return False
+    return max(member.share for member in members) < _ONE_TYPE * _share(members)
+
+
 def _is_update(members: Sequence[OpTime]) -> bool:
     """Whether they are of one layer that writes variables and is not trained, as an optimizer. A
     layer that draws random numbers writes its seed alone, which takes next to nothing."""
-    is_one = len({op.layer for op in members}) == 1
+    is_one = members[0].layer is not None and len({op.layer for op in members}) == 1
     writes = _share([op for op in members if op.op.startswith(WRITE_VARIABLE)])
-    is_writing = writes > 0.0 and writes >= _LEAST_OF_UPDATE * _share(members)
+    is_named = _OPTIMIZER.fullmatch(members[0].layer or "") is not None
+    is_writing = writes > 0.0 and (is_named or writes >= _LEAST_OF_UPDATE * _share(members))
     return is_one and is_writing and not any(op.trains for op in members)
 
 
@@ -341,11 +440,17 @@ def _line(parts: Sequence[OpTime]) -> str:
 def _named(parts: Sequence[OpTime]) -> str:
     names = [f"`{shortened(part.op, MOST_OF_A_NAME)}`" for part in parts]
     layer = parts[0].layer
-    if layer is not None and _is_update(parts):
+    if _is_update(parts):
         return f"the update of `{layer}`{_line(parts)} ({', '.join(names[:MOST])})"
     if _is_untrained_layer(parts):
         return f"`{layer}`{_line(parts)} ({', '.join(names[:MOST])})"
-    if layer is None:
-        return f"{names[0]}{_line(parts)}"
+    if _is_untrained_line(parts):
+        return f"{units.listed(names[:MOST])}{_line(parts)}"
+    types = [part.op for part in parts if not _OF_GRADIENT.search(part.op)]
+    if types and len(types) < len(parts):
+        names[0], with_gradients = f"`{types[0]}`", ", with its gradients"
+    else:
+        with_gradients = ""
     among = "" if len({op.layer for op in parts}) == 1 else " and others"
-    return f"{names[0]} of `{layer}`{among}{_line(parts)}"
+    of_layer = f" of `{layer}`{among}" if layer else ""
+    return f"{names[0]}{of_layer}{_line(parts)}{with_gradients}"

@@ -4,10 +4,11 @@
 
 Takes the time between steps in which the program makes an iterator over its data, or frees the last
 one: 5 % of the loop or more, and more than once. It is sampled, at the line of the program that
-iterates. In Keras's `fit` the step itself waits for the first batch of an epoch: what the first
-steps of epochs are longer than others counts, at the line that calls `shuffle`, if there is one;
-if usual steps wait for the same stage, `input-bound` has it. To make or free an iterator takes
-twice as long in one run as in another, so that time counts half in the order of findings.
+iterates, as is an iterator that is made within each step. In Keras's `fit` the step itself waits
+for the first batch of an epoch: what the first steps of epochs are longer than others counts, at
+the line that calls `shuffle`, if there is one; if usual steps wait for the same stage,
+`input-bound` has it. To make or free an iterator takes twice as long in one run as in another, so
+that time counts half in the order of findings.
 
 ## Why is this slow
 
@@ -30,7 +31,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
@@ -39,7 +40,7 @@ from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.run.event_parts import SHUFFLE, SourceLine
 
 KEY = "epoch-start"
-ROWS = ("loop/between/epoch-start", "loop/steps/first-batch")
+ROWS = ("loop/between/epoch-start", "loop/steps/epoch-start", "loop/steps/first-batch")
 _EPOCHS = 4
 """The place of `epochs` among the arguments of fit()."""
 _NO_AUTOTUNE = (
@@ -57,6 +58,10 @@ callbacks, so the loop may go back to sleep. By strace, the thread that frees an
 one whose waits of 0.64 and 1.28 s end by their time limit. With the option, to free 16 iterators
 took 0.04 s instead of 3.6 s, and fit() 9.5 and 7.0 s instead of 13.5 and 11.1 s. The iterators that
 distribution makes for each device do not have the option of the data."""
+_ONE_ITERATOR = (
+    "Make one iterator before the loop (`batches = iter(dataset)`), and take each batch from it "
+    "(`next(batches)`): a new one starts the pipeline again, with its first elements."
+)
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 
 
@@ -64,6 +69,11 @@ def find(facts: Facts) -> Iterator[Finding]:
     first = large_rows(facts, "first-batch", "loop/steps")
     if input_bound.is_behind_first_batches(facts):
         first = []  # one cause, which `input-bound` has
+    in_steps, between = large_rows(facts, "epoch-start", "loop/steps"), ROWS[0]
+    if in_steps:
+        rows = [*in_steps, *filter(None, [facts.account.row(between)])]
+        yield _each_step(facts, rows)
+        return
     for row in large_rows(facts, "epoch-start"):
         is_each_step = (row.num_times or 0) > facts.account.num_steps / 2
         if first and not is_each_step:
@@ -89,6 +99,19 @@ def find(facts: Facts) -> Iterator[Finding]:
         )
     for row in first:
         yield _first_batches(facts, row)
+
+
+def _each_step(facts: Facts, rows: Sequence[Row]) -> Finding:
+    """An iterator that is made in each step, for one batch."""
+    return finding(
+        facts,
+        KEY,
+        f"For each step the program makes an iterator over its data, takes one batch from it and "
+        f"frees it{at_line(facts, *rows)}: {how_long(facts, *rows)}.",
+        _ONE_ITERATOR,
+        cost_of(facts, *rows),
+        place=main_line(facts, *rows).place,
+    )
 
 
 def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Finding:
@@ -137,7 +160,7 @@ def _of_shuffle(facts: Facts, shuffle: SourceLine) -> str:
 def _advice(text: str, *, is_each_step: bool, validates: bool, is_distributed: bool) -> str:
     """`text` is of the line that iterates."""
     if is_each_step:
-        return "Make one iterator before the loop, and take the batch of each step from it."
+        return _ONE_ITERATOR
     advice = _once(text, validates=validates)
     if is_distributed:
         return f"{advice} {_BY_CHANCE}"

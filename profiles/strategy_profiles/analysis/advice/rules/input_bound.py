@@ -90,6 +90,7 @@ _TENSORFLOW_IN_KERAS = (
     "compute with NumPy, or do it once for all batches before training, or as ops in the model or "
     "in a dataset's map()."
 )
+_POOL = re.compile(r"\bprivate_threadpool_size\s*=\s*([1-9]\d*)")
 _CALLS_TENSORFLOW = re.compile(r"\b(?:tf|keras)\.\w|\.numpy\(")
 _OF_EXAMPLES = (
     "The generator makes single examples, each under Python's GIL, so prefetch cannot speed it up: "
@@ -312,7 +313,21 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
     skips = f"{_SKIP_FIRST} " if "Skip::" in stage.name else ""
     own = _of_generator(facts, stage) or _of_map(facts, stage) or _of_singles(facts, stage)
     of_python = f"{of_python.strip()} " if of_python else ""
-    return f"{skips}{of_python}{own or known.advice}"
+    return f"{_of_pool(facts)}{skips}{of_python}{own or known.advice}"
+
+
+def _of_pool(facts: Facts) -> str:
+    """Of a pipeline whose own pool has fewer threads than the machine has cores."""
+    num_cores = facts.environment.host.cpus if facts.environment else None
+    line = facts.first_line_of_sources(_POOL)
+    found = _POOL.search(line.text) if line else None
+    if line is None or found is None or int(found[1]) >= (num_cores or 0):
+        return ""
+    return (
+        f"{line.place} (`{line.text.strip()}`) gives the pipeline its own pool of "
+        f"{units.counted(int(found[1]), 'thread')}, on {num_cores} cores: leave it out, so that a "
+        "call for each core runs at once. "
+    )
 
 
 def _of_map(facts: Facts, stage: Cause) -> str | None:
@@ -331,7 +346,7 @@ def _of_map(facts: Facts, stage: Cause) -> str | None:
             f"once for a batch, not for each example. Otherwise do less in it{cached}."
         )
     less = f"do less in {name}"
-    if _kind(stage) != "ParallelMap":
+    if not call.is_parallel and _kind(stage) != "ParallelMap":
         less = f"call map() with num_parallel_calls=tf.data.AUTOTUNE, and {less}"
     if not call.draws:
         return f"{kept[0].upper()}{kept[1:]}; or {less}."

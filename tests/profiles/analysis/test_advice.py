@@ -43,8 +43,8 @@ from strategy_profiles.analysis.placed import (
 )
 from strategy_profiles.analysis.python_in_ops import PythonInOps
 from strategy_profiles.analysis.removal import Removal
-from strategy_profiles.analysis.retracing import Retracing
 from strategy_profiles.analysis.repeated_calls import RepeatedCalls
+from strategy_profiles.analysis.retracing import Retracing
 from strategy_profiles.analysis.same_each_step import SameEachStep
 from strategy_profiles.run.event_parts import (
     SourceLine,

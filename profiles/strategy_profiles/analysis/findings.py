@@ -190,12 +190,19 @@ def _rank(item: Finding) -> float:
     of layers that are trained, for a small batch, and for what varies by chance: the program is
     there for these ops, another batch trains another model, and to free an iterator takes twice as
     long in one run as in another, while another finding of that size can be mended."""
-    if item.cost is None or item.key in ASIDE:
+    if item.cost is None or item.key in ASIDE or _is_usual_first_step(item):
         return -1.0
     share: float = item.evidence.get("of_loop", item.cost.share) * item.evidence.get("part", 1.0)
     is_half = _is_once(item) or item.key == SMALL_BATCH or bool(item.evidence.get("by_chance"))
     is_half |= item.key == LEFT_OVER and bool(item.evidence.get("trains"))
     return share / 2 if is_half else share
+
+
+def _is_usual_first_step(item: Finding) -> bool:
+    """Whether it says of a first step only that more steps make its share smaller."""
+    is_kept = bool(item.evidence.get("can_be_mended") or item.evidence.get("comes_back"))
+    is_short = item.evidence.get("once_ms", 0.0) < LONG_ONCE_MS
+    return item.key == ONCE[0] and is_short and not is_kept
 
 
 def _is_once(item: Finding) -> bool:

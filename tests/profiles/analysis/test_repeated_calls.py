@@ -1,4 +1,4 @@
-"""A call of a model with the data of another one is recognised, if no gradient is computed of it."""
+"""A model's call with the data of another call is recognised if it has no gradients."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from strategy_profiles.analysis.scopes import layer_of, models, scoped
         ("ConstantFolding/gradient_tape/model/a/b", ("model", "a", "b"), True),
         ("replica_0/core_1/adam/Sub", ("adam", "Sub"), False),
         ("AddN_3", ("AddN_3",), False),
+        ("cond/then/_0/cond/sort/TopKV2", ("sort", "TopKV2"), False),
     ],
 )
 def test_scopes_that_are_no_layers_are_removed(

@@ -76,6 +76,16 @@ def test_an_op_of_a_loop_has_the_line_in_its_body_and_the_loop_the_line_that_mad
     assert lines == [line_of(doubled, "2.0"), of_loop, of_loop]
 
 
+def test_an_op_of_a_branch_has_the_line_in_the_branch() -> None:
+    def chosen(value: tf.Tensor) -> tf.Tensor:
+        return tf.cond(tf.size(value) > 3, lambda: doubled(value), lambda: value)
+
+    graph = traced(chosen)  # keeps the graphs of the branches alive
+    (line,) = op_lines([node("cond/then/_0/cond/mul")], instances(tf.Graph))
+    assert graph.get_operations()
+    assert line == line_of(doubled, "2.0")
+
+
 def test_an_op_of_no_live_graph_has_no_line() -> None:
     assert op_lines([node("dense/MatMul")], []) == [None]
     assert op_lines([node("dense/MatMul")], [None]) == [None]

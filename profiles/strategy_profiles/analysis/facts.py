@@ -32,7 +32,7 @@ from strategy_profiles.analysis.failures import failed_in
 from strategy_profiles.analysis.headline_segment import num_alike
 from strategy_profiles.analysis.input_collectives import input_collectives
 from strategy_profiles.analysis.input_share import InputShare, input_share
-from strategy_profiles.analysis.late_batches import batch_line
+from strategy_profiles.analysis.late_batches import BatchLine, batch_line
 from strategy_profiles.analysis.line_work import LineWork, line_work
 from strategy_profiles.analysis.lone_worker import LoneWorker, lone_worker
 from strategy_profiles.analysis.longer_op import LongerOp, growing_op, longer_op
@@ -57,7 +57,7 @@ from strategy_profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_profiles.analysis.stuck import Stuck, stuck_workers
 from strategy_profiles.decoders import converted
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import SourceLine, StackFrame, WholeRead
+from strategy_profiles.run.event_parts import SourceLine, WholeRead
 from strategy_profiles.run.events import (
     EXIT_CODE,
     FETCHED_EACH,
@@ -205,7 +205,7 @@ class Facts(Struct, frozen=True):
     """Ops that Python runs one by one in the steps; None if too few were sampled."""
     read_line_work: Callable[[str, int], LineWork]
     """What the program does at a line."""
-    read_batch_line: Callable[[int], StackFrame | None]
+    read_batch_line: Callable[[int], BatchLine | None]
     """The line at which a worker waits for its batches; None if none was sampled."""
     noted: Mapping[str, str]
     """Lines of the program at which the recorder saw something, by the field of its note."""

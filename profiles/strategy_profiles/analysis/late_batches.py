@@ -10,6 +10,7 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from strategy_profiles.run.event_parts import StackFrame
 from strategy_profiles.run.stacks import Stacks
@@ -18,7 +19,15 @@ from strategy_profiles.tables.store import Profile
 FEWEST_SAMPLES = 10
 _WAITS = ("input", "agreement")
 _MAKES = ("python", "op", "host-read")
-"""What the program's own Python does for a batch that no dataset makes."""
+"""What the program's own Python does before a step whose batch no dataset makes."""
+
+
+class BatchLine(Struct, frozen=True):
+    """Where a worker is before it has the batch of a step."""
+
+    line: StackFrame
+    waits: bool
+    """Whether it waits for a dataset there; else its own Python runs."""
 
 
 def late_batches(profile: Profile, segment: int) -> pa.Table:
@@ -43,11 +52,12 @@ def late_batches(profile: Profile, segment: int) -> pa.Table:
 _COLUMNS = ("step", "worker", "replica", "wait_ms", "input_ms", "wall_ms")
 
 
-def batch_line(profile: Profile, worker: int) -> StackFrame | None:
-    """The line of the program at which a worker waits for its batches, or makes them; None if none
-    was sampled."""
+def batch_line(profile: Profile, worker: int) -> BatchLine | None:
+    """The line of the program at which a worker waits for its batches or, without a dataset, runs
+    Python most often; None if none was sampled."""
     stacks = profile.stacks(worker)
-    waits = _WAITS if any(place.doing in _WAITS for place in stacks.places) else _MAKES
+    is_waiting = any(place.doing in _WAITS for place in stacks.places)
+    waits = _WAITS if is_waiting else _MAKES
     counts = Counter(
         {
             number: count
@@ -55,7 +65,9 @@ def batch_line(profile: Profile, worker: int) -> StackFrame | None:
             if stacks.places[number].doing in waits and stacks.places[number].frames
         }
     )
-    return stacks.places[counts.most_common(1)[0][0]].frames[-1] if counts else None
+    if not counts:
+        return None
+    return BatchLine(stacks.places[counts.most_common(1)[0][0]].frames[-1], is_waiting)
 
 
 def _agreeing(stacks: Stacks) -> float:

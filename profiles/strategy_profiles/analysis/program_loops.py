@@ -89,17 +89,54 @@ def ignores_context(text: str, line: int) -> bool:
             ]
             function = given if isinstance(given, ast.Lambda) else next(iter(named), None)
             if at == line and function is not None and len(function.args.args) == 1:
-                return _only_builds(function)
+                return _only_builds(function, _lists_of_one(nodes))
     return False
 
 
-def _only_builds(function: ast.Lambda | ast.FunctionDef) -> bool:
+def _lists_of_one(nodes: Collection[ast.AST]) -> set[str]:
+    """The names to which only lists are assigned whose elements are all the same."""
+    assigned: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            assigned.setdefault(ast.unparse(node.targets[0]), []).append(node.value)
+    return {name for name, values in assigned.items() if all(map(_repeats_one, values))}
+
+
+def _repeats_one(value: ast.expr) -> bool:
+    """Whether it is `[x for _ in range(n)]`, `[x] * n` or `[x, x]`."""
+    if isinstance(value, ast.ListComp):
+        targets = {ast.unparse(each.target) for each in value.generators}
+        return ast.unparse(value.elt) not in targets and isinstance(value.elt, ast.Name)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        return isinstance(value.left, ast.List) and len(value.left.elts) == 1
+    elements = value.elts if isinstance(value, ast.List | ast.Tuple) else []
+    names = {each.id for each in elements if isinstance(each, ast.Name)}
+    return len(elements) > 1 and len(names) == 1 and isinstance(elements[0], ast.Name)
+
+
+def _only_builds(function: ast.Lambda | ast.FunctionDef, same: Collection[str]) -> bool:
+    """`same` are lists whose elements are all the same: it does not matter which one is taken."""
     inside = list(ast.walk(function))
-    names = {node.id for node in inside if isinstance(node, ast.Name)}
+    taken = [node for node in inside if isinstance(node, ast.Subscript)]
+    indices = [node.slice for node in taken if ast.unparse(node.value) in same]
+    ignored = {id(part) for index in indices for part in ast.walk(index)}
+    names = {node.id for node in inside if isinstance(node, ast.Name) and id(node) not in ignored}
     called = [ast.unparse(node.func) for node in inside if isinstance(node, ast.Call)]
     is_library = all(name.startswith(("tf.", "np.", "numpy.")) for name in called)
     draws = any("random" in name for name in called)
     return function.args.args[0].arg not in names and is_library and not draws
+
+
+def statement_at(text: str, line: int) -> str:
+    """The text of the innermost statement that a line is in, in one line; of a compound one, such
+    as a loop, what comes before its body. Empty if the text has no such statement."""
+    own = [node for node in nodes_of(text) if isinstance(node, ast.stmt) and _has(node, line)]
+    statement = max(own, key=_line, default=None)
+    if statement is None:
+        return ""
+    body = getattr(statement, "body", None)
+    end = max(statement.lineno, body[0].lineno - 1) if body else _end(statement)
+    return " ".join(each.strip() for each in text.splitlines()[statement.lineno - 1 : end])
 
 
 def function_around(text: str, line: int) -> ast.FunctionDef | None:

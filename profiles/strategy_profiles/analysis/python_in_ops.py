@@ -30,10 +30,15 @@ class PythonInOps(Struct, frozen=True):
     """Its part of the samples in ops."""
     lock: StackFrame | None = None
     """A line at which the ops wait for a lock, for a tenth of the samples or more."""
+    of_function: float | None = None
+    """The part of the function that the line is in, if no line but that function stands out."""
 
     @property
     def said(self) -> str:
         """`at train.py:40 (`line`)`, with its part if that is not nearly all."""
+        if self.of_function is not None:
+            share = "" if self.of_function > 0.9 else f" for {units.share(self.of_function)} of it"
+            return f"in `{self.line.function}`{share}, most often at {self.line.place}"
         part = "" if self.of_line > 0.9 else f"{units.share(self.of_line)} of the time "
         return f"{part}at {self.line.place} (`{self.line.text}`)"
 
@@ -57,12 +62,22 @@ def python_in_ops(profile: Profile, segment: int, worker: int) -> PythonInOps | 
     if num_in_ops < FEWEST_SAMPLES:
         return None
     line, most = lines.most_common(1)[0]
-    if most < MOST * num_in_ops:
-        return None
+    of_function = None
+    if most < MOST * num_in_ops:  # a loop of many lines
+        functions = Counter[tuple[str, str]]()
+        for frame, num in lines.items():
+            functions[frame.file, frame.function] += num
+        function, num_in_function = functions.most_common(1)[0]
+        if num_in_function < MOST * num_in_ops:
+            return None
+        inside = {at: num for at, num in lines.items() if (at.file, at.function) == function}
+        line = max(inside, key=inside.__getitem__)
+        most, of_function = lines[line], num_in_function / num_in_ops
     locks = [
         each
         for each, num in lines.items()
         if num >= OF_A_LOCK * num_in_ops and LOCKS.search(each.text.strip())
     ]
     lock = locks[0] if locks else None
-    return PythonInOps(min(1.0, num_in_ops / num_samples), line, most / num_in_ops, lock)
+    of_loop = min(1.0, num_in_ops / num_samples)
+    return PythonInOps(of_loop, line, most / num_in_ops, lock, of_function)

@@ -25,7 +25,9 @@ MOST_OPS = 200
 MOST_SINGLE_OPS = 50
 """Of these, at most so many in scopes of which an op is asked already."""
 _NUMBER = re.compile(r"_\d+$")
-_INLINED = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?|.*?/(?:body|cond|then|else)/_\d+)/")
+_INLINED = re.compile(
+    r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?|.*?/(?:body|cond|then|else)/_\d+)/"
+)
 _REPLICA = re.compile(r"(?:^|/)replica_[1-9]\d*/")
 
 Path = tuple[str, ...]

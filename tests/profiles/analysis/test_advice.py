@@ -15,6 +15,7 @@ import pytest
 import strategy_profiles
 from strategy_profiles.analysis.account.op_time import OpTime
 from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.advice.late_because import late_batch
 from strategy_profiles.analysis.advice.line_advice import advice_on_line
 from strategy_profiles.analysis.advice.registry import RULES
 from strategy_profiles.analysis.advice.rows import main_line
@@ -28,6 +29,7 @@ from strategy_profiles.analysis.element_types import ComputedIn
 from strategy_profiles.analysis.facts import Facts, Finding, Gain
 from strategy_profiles.analysis.findings import LEFT_OVER, findings, gather_facts, main_finding
 from strategy_profiles.analysis.growth import growth
+from strategy_profiles.analysis.late_batches import BatchLine
 from strategy_profiles.analysis.line_work import LineWork
 from strategy_profiles.analysis.lone_worker import LoneWorker
 from strategy_profiles.analysis.longer_op import LongerOp
@@ -1079,7 +1081,38 @@ def test_an_unrolled_layer_is_named_by_its_line(facts_with_illness: Any) -> None
     facts = with_lines(facts_with_illness("tracing"), "x = LSTM(32, unroll=True)(x)")
     found = advice_by_key(facts)["tracing"]
     assert "at train.py:10 (`x = LSTM(32, unroll=True)(x)`)" in found.sentence
-    assert "Take unroll=True out" in found.advice
+    assert "Let unroll be False" in found.advice
+
+
+def test_variables_with_an_aggregation_are_named_behind_many_small_collectives(
+    facts_with_illness: Any,
+) -> None:
+    facts = replace(facts_with_illness("many-small-collectives"))
+    text = "seen = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)"
+    for source, is_named in ((text, True), (text.replace("SUM", "SUM, s=ON_READ"), False)):
+        found = advice_by_key(replace(facts, sources={"me/train.py": source}))
+        item = found["many-small-collectives"]
+        assert ("of a variable that is made at train.py:1" in item.sentence) is is_named
+        assert ("ON_READ each replica adds to a copy" in item.advice) is is_named
+
+
+def test_a_late_worker_without_a_dataset_is_late_by_its_own_python(
+    facts_with_illness: Any,
+) -> None:
+    line = StackFrame("me/train.py", 29, "watch", "now = measure(self.window)")
+    for waits, says in ((True, "Its batch at train.py:29"), (False, "Its own Python at train.py")):
+        facts = replace(
+            facts_with_illness("healthy"), read_batch_line=lambda _, w=waits: BatchLine(line, w)
+        )
+        assert says in late_batch(facts, 1, 11.0)
+
+
+def test_a_packed_file_is_to_be_written_without_compression(tmp_path: Path) -> None:
+    text = "np.savez_compressed(path, **arrays)"
+    place = stack_place("python", 40, text, function="save")
+    gaps = [(step, 300.0, place) for step in range(9, 100, 10)]
+    facts = facts_of(write_run(tmp_path / "run", steps=100, gaps=gaps))
+    assert advice_by_key(facts)["checkpoint"].advice.startswith("Write without compression")
 
 
 def test_the_op_that_grows_with_the_steps_is_named(facts_with_illness: Any) -> None:

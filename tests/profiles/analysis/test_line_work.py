@@ -170,8 +170,8 @@ def test_the_function_of_ops_is_named_unless_it_reads_results_or_calls_the_step(
     assert _work(monkeypatch, 5, function="weigh").function is None, "it runs no ops"
 
 
-def _facts(work: LineWork) -> Facts:
-    return cast(Facts, SimpleNamespace(read_line_work=lambda *_: work))
+def _facts(work: LineWork, text: str = "") -> Facts:
+    return cast(Facts, SimpleNamespace(read_line_work=lambda *_: work, sources={TRAIN: text}))
 
 
 LOOP = SourceLine(TRAIN, 4, "    for row in rows:")
@@ -208,6 +208,16 @@ def test_a_remedy_is_that_of_what_the_line_says_or_does(
     assert found is None if remedy is None else remedy in (found or "")
 
 
+def test_a_statement_of_several_lines_has_one_remedy_on_each_of_them() -> None:
+    text = "def follow():\n    new = [t + o\n           for o, t in zip(a.get_weights(), b)]\n"
+    for number, line in enumerate(text.splitlines()[1:], 2):
+        remedy = advice_on_line(_facts(LineWork(), text), StackFrame(TRAIN, number, "f", line))
+        assert "in one tf.function" in (remedy or "")
+    head = "for x in rows:\n    a.set_weights(x)\n"
+    line = StackFrame(TRAIN, 1, "f", "for x in rows:")
+    assert advice_on_line(_facts(LineWork(), head), line) is None, "its body has its own lines"
+
+
 def test_what_is_done_once_has_no_remedy_for_each_step() -> None:
     facts = _facts(LineWork())
     line = StackFrame(TRAIN, 5, "main", "model = keras.Sequential(layers)")
@@ -220,10 +230,15 @@ def test_what_is_done_once_has_no_remedy_for_each_step() -> None:
     [
         ("def value(ctx):\n    return tf.constant(x), tf.constant(y)\n", True),
         ("def value(ctx):\n    return parts[ctx.replica_id_in_sync_group]\n", False),
+        ("parts = [x for _ in range(2)]\ndef value(ctx):\n    return parts[ctx.id]\n", True),
+        ("parts = [x] * 2\ndef value(ctx):\n    return parts[ctx.id]\n", True),
+        ("parts = [x, x]\ndef value(ctx):\n    return parts[ctx.id]\n", True),
+        ("parts = [x, y]\ndef value(ctx):\n    return parts[ctx.id]\n", False),
+        ("parts = [x[n] for n in range(2)]\ndef value(ctx):\n    return parts[ctx.id]\n", False),
+        ("parts = [x, x]\nparts = cut(x)\ndef value(ctx):\n    return parts[ctx.id]\n", False),
         ("def value(ctx):\n    return next(stream)\n", False),
         ("def value(ctx):\n    return tf.random.normal([4])\n", False),
     ],
-    ids=["builds", "takes its part", "takes the next", "draws"],
 )
 def test_a_function_that_ignores_its_context_gives_all_replicas_the_same(
     function: str, ignores: bool

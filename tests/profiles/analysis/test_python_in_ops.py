@@ -51,6 +51,15 @@ def test_the_line_with_most_samples_of_the_loop_is_named(monkeypatch: pytest.Mon
     assert found.said == "75 % of the time at train.py:12 (`yield decode(clip)`)"
 
 
+def test_of_a_loop_of_many_lines_the_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [StackFrame("/home/me/train.py", 20 + n, "iou", f"line {n}") for n in range(5)]
+    in_ops = [LineInOp(line, 3 + (line is lines[2])) for line in lines]
+    in_ops.append(LineInOp(OTHER, 4))
+    found = _found(monkeypatch, ThreadsUsed(10 * S, 12 * S, [], 20, in_ops))
+    assert found is not None
+    assert found.said == "in `iou` for 80 % of it, most often at train.py:22"
+
+
 @pytest.mark.parametrize(
     "counts", [{"line": 3}, {}], ids=["few samples", "no op runs Python of the program"]
 )

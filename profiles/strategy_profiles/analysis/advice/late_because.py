@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from strategy_profiles.analysis.advice.line_advice import advice_by_text
 from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.cost import Cost
 from strategy_profiles.analysis.facts import Facts, per_step
@@ -78,8 +79,16 @@ def _thrown_away(facts: Facts) -> str:
 
 def late_batch(facts: Facts, worker: int, longer_ms: float) -> str:
     """What to do about a worker whose batches take longer than those of the others."""
-    line = facts.read_batch_line(worker)
-    at = f" at {line.place} (`{line.text}`)" if line else ""
+    found = facts.read_batch_line(worker)
+    at = f" at {found.line.place} (`{found.line.text}`)" if found else ""
+    if found and not found.waits:
+        known = advice_by_text(facts, found.line)
+        return (
+            f"Its own Python{at} takes {units.milliseconds(longer_ms)} longer than that of the "
+            f"others. {f'{known} ' if known else ''}If only this worker has to do it, do it every "
+            "few steps, or in another thread or process, beside the steps. If it makes the batch, "
+            "compare the data of the workers."
+        )
     return (
         f"Its batch{at} takes {units.milliseconds(longer_ms)} longer than those of the others. "
         f"{_thrown_away(facts)}Check its part of the input: how much data its shard has, where it "

@@ -9,6 +9,7 @@ from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.known_lines import advice_on_text
 from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.line_work import LineWork
+from strategy_profiles.analysis.program_loops import statement_at
 from strategy_profiles.run.event_parts import SourceLine, StackFrame
 
 _OF_CALLS = {
@@ -45,15 +46,19 @@ OP_BY_OP = f"{_OPS}: put them into a tf.function"
 
 def advice_on_line(facts: Facts, line: Row | StackFrame, *, each_step: bool = True) -> str | None:
     """What to do about a line of the program; None if neither its text nor its work tells."""
-    return advice_by_text(line, each_step=each_step) or advice_by_work(facts, line)
+    return advice_by_text(facts, line, each_step=each_step) or advice_by_work(facts, line)
 
 
-def advice_by_text(line: Row | StackFrame, *, each_step: bool = True) -> str | None:
-    """What to do about a line that says something which is known to be slow."""
+def advice_by_text(facts: Facts, line: Row | StackFrame, *, each_step: bool = True) -> str | None:
+    """What to do about a line that says something which is known to be slow, or whose statement
+    does on another line."""
     text = (line.text or "").strip()
     if isinstance(line, Row) and line.call in _OF_CALLS:
         return _OF_CALLS[line.call]
-    return advice_on_text(text, each_step=each_step)
+    if (advice := advice_on_text(text, each_step=each_step)) or not line.file or not line.line:
+        return advice
+    statement = statement_at(facts.sources.get(line.file, ""), line.line)
+    return advice_on_text(statement, each_step=each_step)
 
 
 def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:

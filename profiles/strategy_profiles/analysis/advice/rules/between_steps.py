@@ -160,7 +160,7 @@ def _advice(facts: Facts, line: Row, work: LineWork) -> str:
             "longer queue, more processes; threads take turns in Python), or make the batches with "
             "tf.data."
         )
-    if advice := advice_by_text(line):
+    if advice := advice_by_text(facts, line):
         return advice
     if advice := advice_by_work(facts, line):
         return advice if advice == WAITS or work.runs_ops else f"{advice} {_LESS_OFTEN}"

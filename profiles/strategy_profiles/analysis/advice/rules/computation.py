@@ -149,6 +149,10 @@ OF_ONE_HOT = (
     "A product with one_hot only picks rows of a table, and takes time for all of them: tf.gather, "
     "or an Embedding layer, takes these rows alone."
 )
+OF_DIAGONAL = (
+    "A product with tf.linalg.diag() of a vector takes time for all zeros beside the diagonal: "
+    "multiply the rows or the columns by the vector itself (`x * scale`)."
+)
 OF_SORT = (
     "tf.sort() and tf.argsort() order all values, and the gradient of the first writes as many: "
     "where a few of the largest are wanted, tf.math.top_k() takes these alone, with sorted=False "
@@ -339,7 +343,9 @@ def _of_type(op: str) -> list[str]:
 
 def _of_operands(ops: Sequence[OpTime]) -> list[str]:
     """What to do about a product of matrices, by what seems to make an operand of it."""
-    remedies = {"OneHot": OF_ONE_HOT} | {op: OF_ZEROS.format(op=op) for op in _MOSTLY_ZEROS}
+    remedies = {"OneHot": OF_ONE_HOT, "MatrixDiagV3": OF_DIAGONAL} | {
+        op: OF_ZEROS.format(op=op) for op in _MOSTLY_ZEROS
+    }
     return [
         remedy
         for op, remedy in remedies.items()

@@ -303,7 +303,7 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
         return _RUN_AHEAD
     of_python = advice_on_python(facts) if _runs_python(facts, stage) else ""
     inside = facts.read_python_in_ops(0) if of_python else None
-    if inside is not None and advice_by_text(inside.line):
+    if inside is not None and advice_by_text(facts, inside.line):
         return of_python.strip()  # the call that is slow, wherever it runs
     if _python_of(facts, stage) is not None:
         return f"{_IN_PYTHON}{of_python}"

@@ -23,14 +23,17 @@ call of `all_reduce`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.communication import CollectiveUse
 from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import ALL_REDUCE, REDUCE
+from strategy_profiles.run.event_parts import ALL_REDUCE, REDUCE, SourceLine
 
 KEY = "many-small-collectives"
 ROWS = ("loop/steps/wait", "loop/steps/transfer", "loop/steps/idle")
@@ -64,6 +67,13 @@ _OF_LAYERS = (
     "Let these layers synchronise less: BatchNormalization(synchronized=False){at}, or fewer "
     "synchronized layers. Reduce values of several layers in one call where they are your own."
 )
+_OF_VARIABLES = (
+    "With synchronization=tf.VariableSynchronization.ON_READ each replica adds to a copy of its "
+    "own, and only to read the variable reduces it. Or keep one vector in place of many numbers, "
+    "which one call reduces."
+)
+_AGGREGATES = re.compile(r"\baggregation\s*=\s*\S*\b(SUM|MEAN)\b")
+_ON_READ = re.compile(r"\bON_READ\b")
 _OF_A_LOOP = (
     "Pass all tensors to one call, which packs them: replica_context.all_reduce() takes a list, as "
     "Keras's optimizer.apply_gradients gives it. Otherwise use fewer and larger variables, or give "
@@ -104,7 +114,17 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def _asked_for(facts: Facts) -> str:
     at = facts.said_at(ALL_REDUCE) or _at_reduce_in_loop(facts)
+    if not at and (made := _made_with_aggregation(facts)):
+        return f", one for each change of a variable that is made at {made.place} (`{made.text}`)"
     return f", asked for{at}" if at else ""
+
+
+def _made_with_aggregation(facts: Facts) -> SourceLine | None:
+    """The line that gives variables an aggregation, so that each change is reduced by itself."""
+    if facts.lines_with(ALL_REDUCE) or facts.first_line_of_sources(_ON_READ):
+        return None
+    line = facts.first_line_of_sources(_AGGREGATES)
+    return None if line is None else replace(line, text=line.text.strip())
 
 
 def _at_reduce_in_loop(facts: Facts) -> str:
@@ -152,6 +172,8 @@ def _advice(facts: Facts) -> str:
             "Stack the values (tf.stack) and reduce the stacked tensor in one call, or keep sums "
             "on each worker (tf.keras.metrics) and reduce them once an epoch."
         )
+    if _made_with_aggregation(facts):
+        return _OF_VARIABLES
     if not facts.segment.is_of_lab and facts.segment.has_central_copy is False:
         return _OF_A_LOOP
     return _PACKING.get(facts.segment.cross_device_ops, _NO_PACKING)

@@ -49,6 +49,7 @@ UNROLLED, UNROLLED_OF_UNKNOWN = 16, 64
 variables is unknown: models of that many layers of a kind are rare."""
 NOT_UNROLLED = "Write the loop with tf.range first"
 """Begins the advice on a graph of many ops whose loop is unrolled: XLA would compile each."""
+_GIVES_UNROLL = re.compile(r"[(,]\s*unroll\s*=\s*(?!False)")
 _GRADIENT = "gradient_tape"
 _NUMBER = re.compile(r"_\d+$")
 SEVERAL = 3
@@ -104,9 +105,13 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
             "smaller one, or shuffle file names or indices before the work of map().",
             {"comes_back": False, "can_be_mended": True},
         )
-    if found := unrolled(facts):
-        line, num_times = found
-        of_ops, loop = Path(line).name, facts.read_unrolled_loop(line)
+    found = unrolled(facts)
+    loop = facts.read_unrolled_loop(found[0]) if found else None
+    at = facts.said_at(*UNROLLS) or (_at_unroll(facts) if found else "")
+    if at and loop is None:
+        return _of_recurrent_layer(at)
+    if found:
+        (line, num_times), of_ops = found, Path(found[0]).name
         if loop is None and (calls := _of_gradients(facts, line)):
             return _Reason(
                 f": the graph has the gradients of {of_ops} {num_times:,} times, because a Python "
@@ -124,18 +129,26 @@ def _reason(facts: Facts, waited_ms: float, *, is_wait: bool) -> _Reason:
             "its graph has one iteration. Record more steps to see what limits a usual one.",
             {"comes_back": False, "can_be_mended": True, "place": loop or of_ops},
         )
-    if at := facts.said_at(*UNROLLS):
-        return _Reason(
-            f", because the graph has every time step of the recurrent layer{at}: TensorFlow "
-            "traces and compiles each.",
-            "Take unroll=True out: the graph then has a loop of one time step. Record more steps "
-            "to see what limits a usual one.",
-            {"comes_back": False, "can_be_mended": True},
-        )
     return _Reason(
         ", because it includes what is done only once, such as tracing and compiling.",
         "Record more steps: a long first step is normal, and its share falls.",
         {"comes_back": False, "can_be_mended": False},
+    )
+
+
+def _at_unroll(facts: Facts) -> str:
+    """` at train.py:12 (`line`)`, of the first line that gives a layer `unroll`; or nothing."""
+    line = facts.first_line_of_sources(_GIVES_UNROLL)
+    return f" at {line.place} (`{line.text.strip()}`)" if line else ""
+
+
+def _of_recurrent_layer(at: str) -> _Reason:
+    return _Reason(
+        f", because the graph has every time step of the recurrent layer{at}: TensorFlow traces "
+        "and compiles each.",
+        "Let unroll be False, as it is by default: the graph then has a loop of one time step. "
+        "Record more steps to see what limits a usual one.",
+        {"comes_back": False, "can_be_mended": True},
     )
 
 

@@ -55,6 +55,7 @@ from strategy_profiles.analysis.side_by_side import side_by_side
 from strategy_profiles.analysis.steps import UNLIKE_THE_OTHERS, StepTimes, step_times
 from strategy_profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_profiles.analysis.stuck import Stuck, stuck_workers
+from strategy_profiles.analysis.written_variables import written_bytes
 from strategy_profiles.decoders import converted
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import SourceLine, WholeRead
@@ -186,6 +187,8 @@ class Facts(Struct, frozen=True):
     read_longer_op: Callable[[int, Collection[int]], LongerOp | None]
     read_growing_op: Callable[[], LongerOp | None]
     """The op that takes longer in later captured steps; None if none does."""
+    read_written_bytes: Callable[[], int | None]
+    """Of the variables that the step writes; None if that is not known."""
     read_repeated_calls: Callable[[], RepeatedCalls | None]
     read_same_each_step: Callable[[], SameEachStep | None]
     """The ops that compute the same in each step; None if there are none."""
@@ -368,6 +371,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_all_idle_ms=lambda: all_idle_ms(profile, number),
         read_input_collectives=lambda: input_collectives(profile, number),
         read_side_by_side=lambda: side_by_side(profile, number),
+        read_written_bytes=lambda: written_bytes(profile, segment),
         read_repeated_calls=lambda: repeated_calls(profile, segment),
         read_same_each_step=lambda: same_each_step(profile, segment),
         read_lone_worker=lambda: lone_worker(profile, number),

@@ -46,6 +46,9 @@ _OF_GATHER = (
     "Gather less: let each replica compute what is wanted of its part, such as a mean, and reduce "
     "that, or gather the short result. If it is for a log alone, do it every few steps."
 )
+_AS_LARGE, _FEW = 0.05, 0.5
+"""How far the bytes that are reduced may be from those of all variables to be their gradients, and
+the part of these that a step writes at most for the rest to be reduced in vain."""
 _AGAIN = 1.8
 """Bytes that a step reduces, over those of all variables of a replica, from which on it reduces the
 same gradients more than once."""
@@ -123,8 +126,10 @@ def _moved(facts: Facts) -> tuple[str, str]:
     else:
         remedy = "or spread the variables over more parameter servers."
     largest = "" if facts.is_imported else facts.placed.said_of_largest
-    advice = _reduced_again(facts) or (
-        f"Raise the batch per replica (the bytes stay the same), {remedy}{largest}"
+    advice = (
+        _reduced_in_vain(facts)
+        or _reduced_again(facts)
+        or (f"Raise the batch per replica (the bytes stay the same), {remedy}{largest}")
     )
     if facts.lacks_ranks:
         return "waits for other ranks or moves tensors between them", advice
@@ -132,6 +137,23 @@ def _moved(facts: Facts) -> tuple[str, str]:
         moved = "moves tensors between workers, or waits for the work of those not captured,"
         return moved, advice
     return "moves tensors between devices", advice
+
+
+def _reduced_in_vain(facts: Facts) -> str | None:
+    """What to do if a step reduces the gradients of all variables and writes few; None if not."""
+    main, whole = facts.communication.main, facts.placed.variable_bytes
+    if main is None or main.op != "all-reduce" or not main.bytes or not whole or facts.is_imported:
+        return None
+    written = facts.read_written_bytes()
+    is_of_all = abs(main.bytes / whole - 1.0) <= _AS_LARGE
+    if written is None or not is_of_all or written > _FEW * whole:
+        return None
+    return (
+        f"That is as much as all variables have, but ops of the step write only "
+        f"{units.size(written)} of them. Compute and reduce the gradients of these alone: give "
+        "tape.gradient() and all_reduce() only the variables that are updated, and set "
+        "layer.trainable = False on the layers that stay as they are."
+    )
 
 
 def _reduced_again(facts: Facts) -> str | None:

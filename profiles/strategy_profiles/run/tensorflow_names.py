@@ -52,6 +52,10 @@ def type_as_written(op: str) -> str:
 READ_VARIABLE = "ReadVariableOp"
 """Type of the op that reads a variable in a graph."""
 
+OPTIMIZER = re.compile(
+    r"(ada\w+|sgd|rmsprop|nadam|ftrl|lion|lamb|muon|loss_scale_optimizer)(_\d+)?", re.IGNORECASE
+)
+"""The scopes of optimizers, as Keras and TensorFlow name them by default."""
 WRITE_VARIABLE = ("Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply")
 """How the types of ops begin that write a variable."""
 

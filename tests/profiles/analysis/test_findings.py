@@ -480,6 +480,8 @@ def test_a_first_step_that_mostly_waits_for_its_batch_is_not_blamed_on_tracing(
         ("gradient_tape/inception_v3/conv2d_{}/Conv2D", 480, False),
         ("gradient_tape/lstm/while_grad/enter/_{}", 20, False),
         ("adam/Mul_{}", 12, False),
+        ("normalise/MatMul_{}", 12, True),
+        ("optimiser/Mul_{}", 60, False),
     ],
 )
 def test_a_first_step_that_traces_an_unrolled_loop_names_its_line(

@@ -55,6 +55,7 @@ _OF_KERAS = {
 
 
 _OF_CALLS = {
+    r"\.predict_on_batch\(": prediction.ON_BATCHES,
     r"\.predict\w*\(": prediction.ADVICE,
     r"\.(test|evaluate)\w*\(": validation.OF_EVALUATE,
     r"\.(save\w*|write)\(": checkpoint.ADVICE,

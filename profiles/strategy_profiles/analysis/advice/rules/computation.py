@@ -35,7 +35,12 @@ from strategy_profiles.analysis.repeated_calls import RepeatedCalls
 from strategy_profiles.analysis.same_each_step import SameEachStep
 from strategy_profiles.errors import shortened
 from strategy_profiles.reporting import units
-from strategy_profiles.run.tensorflow_names import DEBUGGING_OPS, PYTHON_OPS, WRITE_VARIABLE
+from strategy_profiles.run.tensorflow_names import (
+    DEBUGGING_OPS,
+    OPTIMIZER,
+    PYTHON_OPS,
+    WRITE_VARIABLE,
+)
 
 KEY = "computation"
 ROWS = ("loop/steps/compute",)
@@ -140,11 +145,6 @@ _LEAST_OF_UPDATE = 0.01
 """Of the time of an update: what these ops take of it at least."""
 _OF_GRADIENT = re.compile(r"(Backprop\w*|Grad(V\d)?|V\d)$")
 """How the types of ops end that compute gradients, or are a later version."""
-_OPTIMIZER = re.compile(
-    r"(ada\w+|sgd|rmsprop|nadam|ftrl|lion|lamb|muon|loss_scale_optimizer)(_\d+)?", re.IGNORECASE
-)
-"""What Keras and TensorFlow name optimizers by default. Beside sparse gradients that are made
-dense, what writes the variables may take less than that of the update."""
 OF_ONE_HOT = (
     "A product with one_hot only picks rows of a table, and takes time for all of them: tf.gather, "
     "or an Embedding layer, takes these rows alone."
@@ -412,8 +412,8 @@ def _is_untrained_layer(members: Sequence[OpTime]) -> bool:
 def _is_untrained_line(members: Sequence[OpTime]) -> bool:
     """Whether they are the ops of several types of one line, outside of layers, of which no
     gradient is computed."""
-    lines = {member.line for member in members if member.layer is None}
-    if len(lines) != 1 or None in lines or any(member.trains for member in members):
+    lines = {member.line for member in members}
+    if len(lines) != 1 or None in lines or any(m.layer or m.trains for m in members):
         return False
     return max(member.share for member in members) < _ONE_TYPE * _share(members)
 
@@ -423,7 +423,8 @@ def _is_update(members: Sequence[OpTime]) -> bool:
     layer that draws random numbers writes its seed alone, which takes next to nothing."""
     is_one = members[0].layer is not None and len({op.layer for op in members}) == 1
     writes = _share([op for op in members if op.op.startswith(WRITE_VARIABLE)])
-    is_named = _OPTIMIZER.fullmatch(members[0].layer or "") is not None
+    # Beside sparse gradients that are made dense, what writes may take less of the update.
+    is_named = OPTIMIZER.fullmatch(members[0].layer or "") is not None
     is_writing = writes > 0.0 and (is_named or writes >= _LEAST_OF_UPDATE * _share(members))
     return is_one and is_writing and not any(op.trains for op in members)
 

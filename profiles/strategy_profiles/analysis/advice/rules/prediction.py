@@ -31,5 +31,11 @@ ADVICE = (
 )
 
 
+ON_BATCHES = (
+    "Each call takes long by itself, however few rows it has: give predict_on_batch() as many rows "
+    "as fit into memory, or the whole array to predict(). Or predict less often."
+)
+
+
 def find(facts: Facts) -> Iterator[Finding]:
     return rows_as_finding(facts, KEY, "predict", "Prediction takes", ADVICE)

@@ -37,6 +37,7 @@ from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_s
 from strategy_profiles.analysis.program_loops import loops_of_gradients
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import UNROLLS
+from strategy_profiles.run.tensorflow_names import OPTIMIZER
 
 KEY = "tracing"
 ROWS = ("loop/first",)
@@ -49,6 +50,8 @@ UNROLLED, UNROLLED_OF_UNKNOWN = 16, 64
 variables is unknown: models of that many layers of a kind are rare."""
 NOT_UNROLLED = "Write the loop with tf.range first"
 """Begins the advice on a graph of many ops whose loop is unrolled: XLA would compile each."""
+OPS_OF_UPDATE = 5
+"""Ops of one type that an update has for each variable, at most."""
 _GIVES_UNROLL = re.compile(r"[(,]\s*unroll\s*=\s*(?!False)")
 _GRADIENT = "gradient_tape"
 _NUMBER = re.compile(r"_\d+$")
@@ -166,20 +169,29 @@ def unrolled(facts: Facts) -> tuple[str, int] | None:
     TensorFlow numbers the calls of a function in the scopes of their ops: `gru_cell_35` is the 36th
     call. Ops of one line and scope that differ in this number alone are counted. Layers are
     numbered as well (`conv2d_93`), but a layer of which a model has many has variables, so only a
-    count above the number of variables is one of calls. Gradients alone are counted: an optimizer
-    has as many ops at one line as there are variables.
+    count above the number of variables is one of calls. Gradients are counted first: an optimizer,
+    whose scope may have any name, has some ops of a type for each variable.
     """
-    times = Counter(
-        (line, path[:at], plain, path[at + 1 :])
-        for name, line in facts.line_of.items()
-        if _GRADIENT in (path := tuple(name.split("/")))
-        for at in range(path.index(_GRADIENT) + 1, len(path))
-        if (plain := _NUMBER.sub("", path[at]))  # the runtime's `while_grad/enter/_22` is no call
-    )
+    times, of_others = Counter[tuple[Any, ...]](), Counter[tuple[Any, ...]]()
+    for name, line in facts.line_of.items():
+        path = tuple(name.split("/"))
+        is_gradient = _GRADIENT in path
+        if not is_gradient and any(map(OPTIMIZER.fullmatch, path)):
+            continue
+        counts = times if is_gradient else of_others
+        for at in range(path.index(_GRADIENT) + 1 if is_gradient else 0, len(path)):
+            # the runtime's `while_grad/enter/_22` is no call
+            if plain := _NUMBER.sub("", path[at]):
+                counts[line, path[:at], plain, path[at + 1 :]] += 1
     num_variables = facts.placed.num_variables
     fewest = max(UNROLLED, num_variables + 1) if num_variables else UNROLLED_OF_UNKNOWN
     num_ops = Counter(facts.line_of.values())
     often = [(num_ops[line], num, line) for (line, *_), num in times.items() if num >= fewest]
+    if not often and num_variables:
+        fewest = max(UNROLLED_OF_UNKNOWN, OPS_OF_UPDATE * num_variables + 1)
+        often = [
+            (num_ops[line], num, line) for (line, *_), num in of_others.items() if num >= fewest
+        ]
     _, num_times, line = max(often, default=(0, 0, ""))
     return (line, num_times) if line else None
 

@@ -146,6 +146,7 @@ docs: $(VENV)/.docs
 reference: $(VENV)/.runs
 	$(BIN)/python -m tests.reference.cli > docs/cli.md
 	$(BIN)/python -m tests.reference.advice > docs/advice.md
+	$(BIN)/python -m benchmarks.figures --render
 	$(BIN)/python -m tests.reference.glossary > docs/glossary.md
 	$(BIN)/python -m tests.reference.run_folder > docs/run-folder.md
 	$(BIN)/python -m tests.reference.run_spec > docs/run-spec.md
@@ -161,17 +162,10 @@ $(VENV)/.docs: $(VENV)/.runs $(LOCKS)/docs.lock
 	$(BIN)/$(LOCKED) -r $(LOCKS)/docs.lock
 	@touch $@
 
-# Every figure of docs/figures.md, measured here; wants a quiet machine and more than an hour.
-FIGURES := startup reconfigure live_page timeline big_profile pages summary exports context_tracer \
-	compare_noise capture_overhead spare_devices tpu xspace clock cluster cluster_changes parameter_server \
-	viewers busy_machine advice
-FIGURES += import_profile  # of plugins/imports
-FIGURES += scaling  # of plugins/replay
-FIGURES += wire  # of plugins/links
+# Every figure of docs/figures.md that is a number, measured here; wants a quiet machine and hours.
+# PARTS="startup 'reconfigure --places'" are some benchmarks, or commands of one.
 figures: $(VENV)/.tests
-	for name in $(FIGURES); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
-	$(BIN)/python -m tests.plugins.gate.calibration  # of plugins/gate
-	$(BIN)/python -m tests.plugins.replay.benchmark  # of plugins/replay
+	$(BIN)/python -m benchmarks.figures $(PARTS)
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Strategy Lab needs Python 3.11, 3.12 or 3.13 with venv; this machine has $$(python3 --version 2>&1). Install one, or set PYTHON=/path/to/python3."; exit 2; }

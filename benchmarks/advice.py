@@ -42,6 +42,7 @@ from typing import Any
 import strategy_profiles
 from benchmarks.busy_machine import burning
 from benchmarks.measuring.predicted_gains import Checked, finding_of, measured_ms, report
+from benchmarks.measuring.record import record_figure
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.analysis.facts import Finding
 from strategy_profiles.analysis.findings import gather_facts
@@ -305,6 +306,7 @@ def _report(keys_of_cases: Sequence[tuple[Case, list[str]]]) -> None:
     planted = [(case.planted, keys) for case, keys in keys_of_cases if case.planted]
     num_found = sum(_is_found(rule, keys) for rule, keys in planted)
     print(f"\nrecall: {num_found} of {len(planted)} planted causes found", end="")
+    record_figure("recall", num_found, f"of {len(planted)}")
     missed = Counter(rule for rule, keys in planted if not _is_found(rule, keys))
     print("; missed: " + ", ".join(f"{rule} {n}" for rule, n in missed.items()) if missed else "")
     right, invented = 0, Counter[str]()
@@ -316,12 +318,15 @@ def _report(keys_of_cases: Sequence[tuple[Case, list[str]]]) -> None:
     total = right + invented.total()
     print(f"precision: {right} of {total} named causes were planted or entailed", end="")
     print("; others: " + ", ".join(f"{key} {n}" for key, n in invented.items()) if invented else "")
+    record_figure("precision", invented.total(), "findings")
     without = [keys for case, keys in keys_of_cases if case.planted is None]
     blamed = sum(
         bool(CAUSES.intersection(keys) - _allowed(case))
         for case, keys in keys_of_cases
         if not case.planted
     )
+    num_burners = max((c.num_burners for c, _ in keys_of_cases if not c.planted), default=0)
+    record_figure(f"healthy, {num_burners} burners", blamed, "runs")
     print(f"healthy: {blamed} of {len(without)} runs with a cause that was not there; ", end="")
     print("measured shares: ", end="")
     shares = Counter(key for keys in without for key in keys if key not in CAUSES)

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from benchmarks.measuring.record import record_figure
 from strategy_profiles.capture.graph import Node, write_graph
 from strategy_profiles.run.events import WindowCaptured
 from strategy_profiles.run.layout import WorkerFolder
@@ -114,6 +115,7 @@ def main() -> None:
         for commands in asked("OF_A_LARGE_RUN"):
             for name, command in commands.items():
                 analyses[name] = [*lab, *(paths.get(part, part) for part in command)]
+        peaks = []
         for name in options.only or analyses:
             command = analyses[name]
             measured = []
@@ -122,6 +124,8 @@ def main() -> None:
                     Path(scratch, made).unlink(missing_ok=True)
                 measured.append(_measure(command))
             _report(name, measured)
+            peaks += [peak for *_, peak in measured]
+        record_figure("memory", max(peaks) / 1e9, "GB")
 
 
 def add_graph(run: Path) -> int:
@@ -163,6 +167,7 @@ def _measure(command: list[str]) -> tuple[float, float, int]:
 def _report(name: str, rounds: list[tuple[float, float, int]]) -> None:
     times, processor, peaks = zip(*rounds, strict=True)
     median, peak = statistics.median(times), max(peaks)
+    record_figure(name, times, "s")
     print(
         f"{name:>10}: {median:.2f} s ({min(times):.2f} to {max(times):.2f}), "
         f"{median / BOUND_S:.2f} of {BOUND_S} s; "

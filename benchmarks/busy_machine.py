@@ -28,6 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring.record import record_figure
 from benchmarks.measuring.waiting import is_kind, wait_for
 from strategy_app.server.state import WORKER_NICE
 from strategy_core.launcher.launcher import Launcher, RunHandle
@@ -67,6 +68,7 @@ def main() -> None:
     for what in quiet[0]:
         ours = statistics.median(one[what] for one in quiet)
         theirs = statistics.median(one[what] for one in busy)
+        record_figure(what, theirs / max(ours, 1e-3), "x")
         print(f"{what:32} {ours:8.2f} {theirs:8.2f}   {theirs / max(ours, 1e-3):6.2f}x")
 
 

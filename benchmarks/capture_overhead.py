@@ -45,6 +45,7 @@ from benchmarks.measuring.capture_kinds import (
     sides,
 )
 from benchmarks.measuring.paired import Ratio, median_ratio, ratio_with_events
+from benchmarks.measuring.record import record_ratio
 from strategy_core.processes.parent_death import tie_to
 
 CASES = ("digits-cnn:2:10", "digits-cnn:4:10", "synthetic:2:100", "resnet50:2:0", "resnet50:4:0")
@@ -98,7 +99,8 @@ def _measure(options: argparse.Namespace, workload: str, devices: int, step_ms: 
         f"{'step alone':>11}{'captured':>10}{'steps':>8}{'turns':>7}  at most"
     )
     for name in options.kinds:
-        _print(name, costs[name], every.openings.get(name), step_ms)
+        case = f"{workload}:{devices}:{step_ms}"
+        _print(case, name, costs[name], every.openings.get(name))
 
 
 def _part(
@@ -128,9 +130,7 @@ def _block_between(block_s: float, bare_ms: float, bare: Side, other: Side) -> t
     return before + bare(around), ours
 
 
-def _print(
-    name: str, pairs: list[tuple[Cost, Cost]], opening: Opening | None, step_ms: int
-) -> None:
+def _print(case: str, name: str, pairs: list[tuple[Cost, Cost]], opening: Opening | None) -> None:
     bare, ours = zip(*pairs, strict=True)
     wall = _ratio(name, pairs, opening, _wall_s)
     cpu = _ratio(name, pairs, opening, lambda cost: cost.cpu_s)
@@ -139,7 +139,9 @@ def _print(
     )
     steps = sum(c.steps for c in ours)
     captured = sum(c.captured for c in ours) / steps
-    target = TARGETS[name].get(step_ms or 100, "")
+    target = TARGETS[name].get(int(case.rpartition(":")[2]) or 100, "")
+    record_ratio(f"{case}, {name}", wall, len(pairs))
+    record_ratio(f"{case}, {name}, processor time", cpu, len(pairs))
     print(
         f"{name:<16}{wall!s:<26}{cpu!s:<26}{alone:>10.3f}x{captured:>9.1%}{steps:>8}{len(ours):>7}"
         f"  {target:<8}",

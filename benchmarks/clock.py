@@ -23,6 +23,7 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
+from benchmarks.measuring.record import record_figure
 from strategy_core.cluster.telemetry import clock_exchange as wire
 from strategy_core.cluster.telemetry.clock import EVERY_S, ClockFollower, ClockServer
 from strategy_profiles.clocks.fit import ClockLine, fit_line
@@ -91,6 +92,7 @@ def print_errors(title: str, bursts: list[ClockMeasured], plain: list[float]) ->
         f"  of the line: {abs(line.offset_ns) / 1e3:.1f} us, stated uncertainty "
         f"{line.uncertainty_ns / 1e3:.1f} us; {verdict} {LIMIT_US:.0f} us"
     )
+    record_figure(f"error, {title}", abs(line.offset_ns) / 1e3, "us")
     ratio = statistics.fmean(plain) / max(statistics.fmean(errors), 1e-3)
     print(f"  a plain exchange: {spread(plain)}; on average {ratio:.1f}x as wrong")
 
@@ -110,6 +112,8 @@ def print_planted(port: int, seconds: float) -> None:
     print(
         f"planted {PLANTED_MS:.0f} ms and {PLANTED_PPM:.0f} ppm: offset found within {wrong:.4f} %"
     )
+    record_figure("planted offset", wrong, "%")
+    record_figure("planted drift", drift, "%")
     print(f"  drift found within {drift:.2f} % (limit of both: 5 %)")
 
 

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring.paired import median_ratio, total_ratio
+from benchmarks.measuring.record import record_ratio
 from benchmarks.measuring.waiting import compare_starts
 from strategy_core.cluster.network.ports import REUSE_PORT, reserved_ports
 from strategy_core.cluster.tasks import cluster_of
@@ -102,6 +103,9 @@ def measure_recording(hidden: int, rounds: int, steps: int) -> None:
     for name, limit in (("recorded", ", at most 1.02x allowed"), ("marks", " alone")):
         wall, cpu = (median_ratio(side[name], side["bare"]) for side in (walls, cpus))
         every = total_ratio(cpus[name], cpus["bare"])
+        model = f"2 workers, {75 * hidden / 1e6:.2g} M parameters, {name}"
+        record_ratio(model, wall, rounds)
+        record_ratio(f"{model}, processor time", cpu, rounds)
         print(f"    {name:8} {wall}{limit}; processor time {cpu}, of all {every}", flush=True)
 
 

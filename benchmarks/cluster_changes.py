@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring.paired import median_ratio, ratio_of_medians
-from benchmarks.measuring.waiting import is_kind, line, wait_for
+from benchmarks.measuring.record import record_ratio
+from benchmarks.measuring.waiting import is_kind, print_seconds, wait_for
 from benchmarks.reconfigure import change
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.spec.run_spec import RunSpec
@@ -51,11 +52,13 @@ def main() -> None:
     for strategy in CLUSTERS:
         forked = _seconds_by_change(strategy, turns_take_s, does_fork=True)
         executed = _seconds_by_change(strategy, turns_take_s, does_fork=False)[FRESH]
-        print(line(f"{strategy}: {FRESH}, forked", forked[FRESH]), flush=True)
-        print(line(f"{strategy}: {FRESH}, executed", executed))
-        print(f"  {ratio_of_medians(executed, forked[FRESH])} times as long as forked")
+        print_seconds(f"{strategy}: {FRESH}, forked", forked[FRESH])
+        print_seconds(f"{strategy}: {FRESH}, executed", executed)
+        ratio = ratio_of_medians(executed, forked[FRESH])
+        print(f"  {ratio} times as long as forked")
+        record_ratio(f"{strategy}: executed, relative", ratio, len(executed))
         for what in IN_PLACE:
-            print(line(f"{strategy}: {what}", forked[what]))
+            print_seconds(f"{strategy}: {what}", forked[what])
             ratio = median_ratio(forked[FRESH], forked[what])
             print(f"  {FRESH} take as long as this, times {ratio}", flush=True)
 

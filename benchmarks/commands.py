@@ -18,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.measuring.record import record_figure
 from tests.plugins.leaves import asked
 from tests.synthetic import write_run
 
@@ -56,10 +57,11 @@ def main() -> None:
     python = statistics.median(took[PASS])
     numpy = statistics.median(took[NUMPY])
     print(f"{'command':<36}{'median':>9}{'least':>8}{'most':>8}{'of Python':>11}{'of NumPy':>10}")
+    bare_s = statistics.median(took[BARE])
+    took[TRACED] = [seconds - bare_s for seconds in took[TRACED]]
     for name, times in took.items():
         median = statistics.median(times)
-        if name == TRACED:
-            median -= statistics.median(took[BARE])
+        record_figure(name, times, "s" if name == TRACED else "s CPU")
         limit = OF_LEAVES[name][0] if name in OF_LEAVES else LIMITS_S.get(name)
         verdict = "" if limit is None else f"  {limit} s {'kept' if median <= limit else 'missed'}"
         print(

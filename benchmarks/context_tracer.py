@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.measuring.record import record_figure
+
 REPLICAS = 2
 BATCH = 32
 
@@ -40,6 +42,7 @@ def main() -> None:
     for name, seconds in times.items():
         ratios = [own / bare for own, bare in zip(seconds, times["bare"], strict=True)]
         low, _, high = statistics.quantiles(ratios, n=4)
+        record_figure(name, ratios, "x")
         print(
             f"{name:18} {statistics.median(seconds) * 1000:8.1f} ms   "
             f"{statistics.median(ratios):.3f}x bare (quartiles {low:.3f} to {high:.3f})"

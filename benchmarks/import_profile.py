@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.measuring.record import record_figure
 from benchmarks.xspace import DEFAULT_VENV
 
 NUM_GPUS = 4
@@ -99,6 +100,14 @@ def main() -> None:
         print(f"{'':16}{'median':>9}{'least':>9}{'processor':>11}{'memory':>10}")
         for side, rounds in measured.items():
             print(_line(side, rounds))
+            padded = f", {options.padding} bytes of text each" if options.padding else ""
+            record_figure(f"{side}{padded}", [each["seconds"] for each in rounds], "s")
+            record_figure(
+                f"{side}{padded}, processor time", [each["cpu"] for each in rounds], "s CPU"
+            )
+            record_figure(
+                f"{side}{padded}, memory", max(each["peak"] for each in rounds) / 1e9, "GB"
+            )
 
 
 def _line(side: str, rounds: Sequence[dict[str, float]]) -> str:

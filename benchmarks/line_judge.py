@@ -34,6 +34,7 @@ from pathlib import Path
 
 import strategy_profiles
 from benchmarks.field import PROGRAMS
+from benchmarks.measuring.record import record_figure
 from strategy_core.processes.import_path import module_command
 from strategy_profiles.analysis.account.source_lines import SMALLEST, loop_lines
 from strategy_profiles.analysis.headline_segment import headline_segment
@@ -67,6 +68,7 @@ def main() -> None:
             if max(pair) >= SMALLEST:
                 worst = max(worst, abs(pair[0] - pair[1]))
                 print(f"{name}:{line:<4} {pair[0]:6.1%} {options.judge} {pair[1]:6.1%}", flush=True)
+    record_figure(options.judge, 100 * worst, "points")
     print(f"largest difference {worst:.1%}; goal {POINTS:.0%}")
     sys.exit(worst > POINTS)
 

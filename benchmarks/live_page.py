@@ -34,6 +34,7 @@ import psutil
 from playwright.sync_api import Page
 
 from benchmarks.measuring.browser import chromium, serve_lab
+from benchmarks.measuring.record import record_figure
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.events import SegmentOpened, StepDone, WorkerStarted
 from strategy_profiles.run.layout import worker_folder
@@ -91,7 +92,9 @@ def main() -> None:
         with chromium() as browser, burning(options.burners):
             for rate in options.rates:
                 page = browser.new_page(viewport={"width": 1440, "height": 1000})
-                report(rate, measure(page, address, Path(scratch), rate, seconds), bound_ms)
+                measured = measure(page, address, Path(scratch), rate, seconds)
+                beside = f", {options.burners} burners" if options.burners else ""
+                report(rate, f"{rate:,} events/s{beside}", measured, bound_ms)
                 page.close()
             page = browser.new_page(viewport={"width": 1440, "height": 1000})
             open_backlog(page, address, Path(scratch), options.rates[-1])
@@ -197,14 +200,17 @@ def open_backlog(page: Page, address: str, runs: Path, rate: int) -> None:
     page.locator(f".live[data-step='{len(written) - 1}']").wait_for(timeout=120_000)
     newest_s = time.perf_counter() - begun
     page.wait_for_function(ALL_READ, timeout=120_000)
+    all_s = time.perf_counter() - begun
+    record_figure("opened late, newest step", newest_s, "s")
+    record_figure("opened late, all", all_s, "s")
     print(
         f"opened after {len(written):,} steps: a step after {first_s:.2f} s, the newest after "
-        f"{newest_s:.2f} s, all read after {time.perf_counter() - begun:.2f} s",
+        f"{newest_s:.2f} s, all read after {all_s:.2f} s",
         flush=True,
     )
 
 
-def report(rate: int, measured: dict[str, Any], bound_ms: float) -> None:
+def report(rate: int, figure: str, measured: dict[str, Any], bound_ms: float) -> None:
     p50, p95, worst = np.percentile(measured["latency"], [50, 95, 100])
     print(
         f"{rate:>6,} events/s  {measured['steps']:>8,} steps  event to pixel p50 {p50:.0f} ms, "
@@ -214,6 +220,11 @@ def report(rate: int, measured: dict[str, Any], bound_ms: float) -> None:
         f"server CPU {measured['server_cpu']:.0f} %, {measured['server_bytes'] / 1e6:.0f} MB",
         flush=True,
     )
+    record_figure(figure, p95, "ms")
+    record_figure(f"{figure}, memory", measured["server_bytes"] / 1e6, "MB")
+    (alone_ms, beside_ms), (_, health_ms) = (measured["beside"][path] for path in BESIDE)
+    record_figure(f"{figure}, timeline", beside_ms / alone_ms, "x")
+    record_figure(f"{figure}, healthz", health_ms, "ms")
     for path, (alone_ms, beside_ms) in measured["beside"].items():
         print(
             f"        {path}: p95 {alone_ms:.0f} ms alone, {beside_ms:.0f} ms beside it "

@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 
 from benchmarks.measuring.browser import serve, serve_lab
+from benchmarks.measuring.paired import median_ratio
+from benchmarks.measuring.record import record_figure, record_ratio
 from benchmarks.measuring.visits import Visit, visit
 from tests.lab_access import with_token
 from tests.synthetic import write_run
@@ -65,11 +67,21 @@ def _report(address: str, floor: str, options: argparse.Namespace) -> None:
             short.append(visit(_address(address, page, f"short-{turn}"), selector))
         for name, query in FLOORS.items():
             floors[name].append(visit(f"{floor}/{query}", SENTENCE))
+        record_figure(
+            f"{page}, {options.steps:,} steps, answer", [item.answer_s for item in long], "s"
+        )
+        record_figure(
+            f"{page}, {options.steps:,} steps, whole", [item.whole_s for item in long], "s"
+        )
         base = _median_whole(short)
         whole = _median_whole(long)
         kept = "kept" if whole <= TARGET_S else "missed"
         print(f"{page:<15}{_times(long)}{base:>8.2f}{whole / base:>7.2f}x  {TARGET_S:.0f} s {kept}")
         sys.stdout.flush()
+        for steps, visits in ((options.steps, long), (SHORT_STEPS, short)):
+            chart = floors["and a chart"][-len(visits) :]
+            ratio = median_ratio([v.whole_s for v in visits], [v.whole_s for v in chart])
+            record_ratio(f"{page}, {steps:,} steps, beside Streamlit", ratio, len(visits))
     print("Streamlit's own floor:")
     for name, visits in floors.items():
         print(f"{name:<15}{_times(visits)}")

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring.paired import median_ratio
+from benchmarks.measuring.record import record_ratio
 from benchmarks.measuring.waiting import compare_starts, is_kind, wait_for
 from strategy_core.cluster.membership import REPORT_LOST_PEERS
 from strategy_core.cluster.network.ports import REUSE_PORT, reserved_ports
@@ -86,6 +87,7 @@ def measure_recording(rounds: int, steps: int) -> None:
     for name, limit in (("recorded", ", at most 1.02x allowed"), ("own", ""), ("unread", "")):
         wall, cpu = zip(*measured[name], strict=True)
         ratios = median_ratio(wall, bare_wall), median_ratio(cpu, bare_cpu)
+        record_ratio(name, ratios[0], rounds)
         print(f"    {name:8} {ratios[0]}{limit}; processor time {ratios[1]}", flush=True)
 
 

@@ -25,7 +25,8 @@ import numpy as np
 
 import strategy_profiles
 from benchmarks.measuring.paired import median_ratio
-from benchmarks.measuring.waiting import is_kind, line, wait_for
+from benchmarks.measuring.record import record_figure, record_ratio
+from benchmarks.measuring.waiting import is_kind, print_seconds, wait_for
 from strategy_app.server.state import WORKER_NICE
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_profiles.analysis.steps import step_times
@@ -51,6 +52,7 @@ IN_WORKER: dict[str, dict[str, Any]] = {
     "mirrored to central-storage": {"strategy": "central-storage"},
     "back to mirrored": {"strategy": "mirrored"},
 }
+OTHER_LENGTHS = ("60 ms instead", "no delay again")
 FRESH_WORKER = {"devices": "cpu:8,cpu:9,cpu:10,cpu:11"}
 """As many devices as before, because tracing takes most of a change and grows with their number.
 Only a new process has the ninth and those after it."""
@@ -87,8 +89,11 @@ def main() -> None:
             one_round(launcher, args.workload, Path(scratch) / str(number), took_by_change)
             if time.monotonic() > until:
                 break
+    totals = {what: [each.total for each in took] for what, took in took_by_change.items()}
+    back = [what for what in IN_WORKER if what.startswith("back") or what in OTHER_LENGTHS]
+    record_figure("back", [statistics.median(totals[what]) for what in back], "s")
     for what, took in took_by_change.items():
-        print(line(what, [each.total for each in took], LIMIT_S if what in IN_WORKER else None))
+        print_seconds(what, totals[what], LIMIT_S if what in IN_WORKER else None)
         parts = (statistics.median(part) for part in zip(*took, strict=True))
         _, built, first_step, answered = parts
         print(f"  built {built:.2f}, first step {first_step:.2f}, answered {answered:.2f}")
@@ -120,6 +125,7 @@ def compare_places(workload: str) -> None:
     ratio = median_ratio(took_ms[True], took_ms[False])
     medians = (f"{statistics.median(each):.2f} ms" for each in took_ms.values())
     print(f"a step with places for delays, and without: {', '.join(medians)}; {ratio}")
+    record_ratio("places", ratio, len(took_ms[False]))
 
 
 def one_round(

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.measuring.waiting import is_kind, line, wait_for
+from benchmarks.measuring.waiting import is_kind, print_seconds, wait_for
 from strategy_app.server.state import WORKER_NICE
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.spec.run_spec import RunSpec
@@ -43,8 +43,8 @@ def main() -> None:
                 cold[devices].append(first_step_s(without, spec, folder / "cold"))
                 warm[devices].append(first_step_s(with_spare, spec, folder / "warm"))
     for devices in (2, 4):
-        print(line(f"{args.workload}, {devices} devices, spare worker", warm[devices], LIMIT_S))
-        print(line(f"{args.workload}, {devices} devices, cold", cold[devices]))
+        print_seconds(f"{args.workload}, {devices} devices, spare worker", warm[devices], LIMIT_S)
+        print_seconds(f"{args.workload}, {devices} devices, cold", cold[devices])
         ratios = [c / w for c, w in zip(cold[devices], warm[devices], strict=True)]
         print(
             f"  cold takes {statistics.median(ratios):.1f} times as long "

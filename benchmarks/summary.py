@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.measuring.record import record_figure
 from strategy_profiles.run.layout import COLUMNS_FILE, worker_folders
 from strategy_profiles.run.tail import read_since
 from tests.synthetic import write_run
@@ -38,6 +39,7 @@ def main() -> None:
             run = Path(scratch) / f"run-{replicas}"
             write_run(run, steps=10_000, replicas=replicas, windows=20, checksums=True)
             times = [_summary(run)[0] for _ in range(repeats)]
+            record_figure(f"10,000 steps, {replicas} replicas", times, "s")
             median = statistics.median(times)
             print(
                 f"summary, 10,000 steps, {replicas:2} replicas: {median:.2f} s "
@@ -69,6 +71,8 @@ def _print_long_run(steps: int, repeats: int) -> None:
                 path.with_suffix(".aside").rename(path)
     for side, readings in measured.items():
         times, peaks = zip(*readings, strict=True)
+        record_figure(f"{steps:,} steps, 2 replicas, {side}", times, "s")
+        record_figure(f"{steps:,} steps, 2 replicas, {side}, memory", max(peaks) / 1e6, "MB")
         print(
             f"summary, {steps:,} steps, 2 replicas, {side}: {statistics.median(times):.2f} s "
             f"({min(times):.2f} to {max(times):.2f}), peak memory {max(peaks) / 1e6:,.0f} MB"

@@ -22,6 +22,7 @@ import numpy as np
 from playwright.sync_api import Page
 
 from benchmarks.measuring.browser import chromium, serve_lab
+from benchmarks.measuring.record import record_figure
 from tests.lab_access import with_token
 from tests.synthetic import write_run
 
@@ -81,11 +82,11 @@ def main() -> None:
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             open_run(page, address, "small")
             ready = [open_run(page, address, f"run-{number}") for number in range(rounds)]
-            report_ready(page, ready)
-            report_pan(page, "whole run")
+            report_ready(page, f"{spans:,} spans", ready)
+            report_pan(page, f"{spans:,} spans, whole run")
             page.keyboard.press("]")
             page.wait_for_timeout(500)
-            report_pan(page, "one capture")
+            report_pan(page, f"{spans:,} spans, one capture")
 
 
 def open_run(page: Page, address: str, run: str) -> tuple[float, float]:
@@ -101,10 +102,11 @@ def open_run(page: Page, address: str, run: str) -> tuple[float, float]:
     return ready, whole
 
 
-def report_ready(page: Page, opened: list[tuple[float, float]]) -> None:
+def report_ready(page: Page, made: str, opened: list[tuple[float, float]]) -> None:
     spans = int(page.evaluate(f"{ROOT}.dataset.spans"))
     for name, seconds in zip(("ready", "whole"), zip(*opened, strict=True), strict=True):
         median = float(np.median(seconds))
+        record_figure(f"{made}, {name}", seconds, "s")
         print(
             f"{spans:,} spans {name} in {median:.2f} s ({median / READY_BOUND_S:.2f}x the bound), "
             f"from {min(seconds):.2f} to {max(seconds):.2f} s",
@@ -115,7 +117,7 @@ def report_ready(page: Page, opened: list[tuple[float, float]]) -> None:
 def report_pan(page: Page, what: str) -> None:
     canvas = page.locator(".timeline canvas")
     canvas.focus()
-    if what == "whole run":
+    if "whole" in what:
         page.keyboard.press("Home")
         page.keyboard.press("ArrowUp")
         page.wait_for_timeout(500)
@@ -132,6 +134,7 @@ def report_pan(page: Page, what: str) -> None:
     page.mouse.up()
     page.keyboard.up("Shift")
     between = np.diff(np.array(page.evaluate("() => window.watched")))
+    record_figure(f"{what}, panning", 1000 / between.mean(), "frames/s")
     print(
         f"panning, {what}: {1000 / between.mean():.0f} frames/s "
         f"({1000 / between.mean() / FRAMES_BOUND:.2f}x the bound), "

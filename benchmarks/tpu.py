@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from benchmarks.measuring.paired import median_ratio
+from benchmarks.measuring.record import record_ratio
 from benchmarks.programs.tpu_contestant import BATCH_PER_CORE, CONTESTANTS, NUM_HOSTS, ON_HOSTS
 
 ROUNDS = {"digits-cnn": (40, 20), "resnet50": (10, 1)}
@@ -111,6 +112,7 @@ def _report_pod(workload: str, options: argparse.Namespace, every: Sequence[Cont
     print(f"  step    pod / one process          {median_ratio(pod.step_s, alone.step_s)}")
     print(f"  its CPU time, of all processes     {median_ratio(pod.cpu_s, alone.cpu_s)}")
     print(f"  tracing pod / one process          {median_ratio(pod.traced_s, alone.traced_s)}")
+    record_ratio(f"{workload}, pod, step", median_ratio(pod.step_s, alone.step_s), len(pod.step_s))
     print("  of which:")
     print(f"  step    one host / one process     {median_ratio(one_host.step_s, alone.step_s)}")
     print(f"  its CPU time, of both processes    {median_ratio(one_host.cpu_s, alone.cpu_s)}")
@@ -142,6 +144,10 @@ def _report(workload: str, options: argparse.Namespace, every: Sequence[Contesta
     for each in mirrored:
         mark = ", target 1.05x" if each is best else ""
         print(f"  step    tpu / {each.name:24} {median_ratio(ours.step_s, each.step_s)}{mark}")
+    step = median_ratio(ours.step_s, best.step_s)
+    tracing = median_ratio(ours.traced_s, quickest.traced_s)
+    record_ratio(f"{workload}, step", step, len(ours.step_s))
+    record_ratio(f"{workload}, tracing", tracing, len(ours.traced_s))
     print(f"  its CPU time, all threads {'':14} {median_ratio(ours.cpu_s, best.cpu_s)}")
     print(
         f"  tracing tpu / {quickest.name:24} "

@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 from benchmarks.measuring.paired import median_ratio
+from benchmarks.measuring.record import record_figure, record_ratio
 
 PROGRAM = Path(__file__).with_name("programs") / "trace_task.py"
 TRACE = ["-m", "strategy_core", "trace"]
@@ -49,10 +50,13 @@ def main() -> None:
         f"start: {statistics.median(start for start, *_ in alone):.2f} s alone, "
         f"{statistics.median(later):+.2f} s {side} ({min(later):+.2f} to {max(later):+.2f})"
     )
+    record_figure(f"{side}, start", later, "s more")
     for number, what in ((1, "step"), (2, "processor time of a step, in the program's process")):
         ms = [[times[number] for times in runs] for runs in (traced, alone)]
+        ratio = median_ratio(*ms)
+        record_ratio(f"{side}, {what.partition(',')[0]}", ratio, len(alone))
         print(
-            f"{what}: {statistics.median(ms[1]):.2f} ms alone, {side} {median_ratio(*ms)}, "
+            f"{what}: {statistics.median(ms[1]):.2f} ms alone, {side} {ratio}, "
             f"{len(alone)} pairs of {args.seconds:g} s"
         )
 

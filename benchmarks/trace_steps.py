@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring.paired import median_ratio
+from benchmarks.measuring.record import record_figure, record_ratio
 
 CASES = ("custom:2", "custom:5", "custom:10", "fit:2", "fit:5", "fit:10")
 
@@ -65,11 +66,13 @@ def _print(case: str, pairs: list[list[dict[str, Any]]], load: float) -> None:
     for field, what in sides.items():
         ours, theirs = ([turn[field] for turn in side] for side in zip(*pairs, strict=True))
         more_us = statistics.median(a - b for a, b in zip(ours, theirs, strict=True)) * 1e3
+        ratio = median_ratio(ours, theirs)
+        record_ratio(f"{case}, {what}", ratio, len(pairs))
         print(
-            f"  {what}: {statistics.median(theirs):.2f} ms alone, {median_ratio(ours, theirs)}, "
-            f"{more_us:+.0f} us",
+            f"  {what}: {statistics.median(theirs):.2f} ms alone, {ratio}, {more_us:+.0f} us",
             flush=True,
         )
+    record_figure(f"{case}, more in the training's thread", more_us, "us")
 
 
 if __name__ == "__main__":

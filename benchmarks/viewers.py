@@ -36,6 +36,7 @@ from websockets.asyncio.client import connect
 from benchmarks.live_page import WATCH, server_process
 from benchmarks.measuring.browser import chromium, serve_lab
 from benchmarks.measuring.paired import median_ratio
+from benchmarks.measuring.record import record_figure, record_ratio
 from strategy_core.processes.import_path import module_command
 from strategy_profiles.decoders import decoder_of
 from strategy_profiles.run.layout import worker_folder
@@ -105,6 +106,8 @@ def main() -> None:
             f"{alone_bytes / 1e6:.0f} MB before them, {watched_bytes / 1e6:.0f} MB after",
             flush=True,
         )
+        record_figure("server memory", watched_bytes / 1e6, "MB")
+        record_figure("server CPU", 100 * cpu[True], "%")
         pixels, seen = with_chromium(address, options.viewers, 3 * options.block)
         print_latency(f"{options.viewers} viewers and Chromium: event to message", run, seen)
         print_pixels(run, pixels)
@@ -233,9 +236,11 @@ def print_cost(steps: Any, blocks: list[Block]) -> None:
 
     watched = [median(block) for block in blocks if block.has_viewers]
     alone = [median(block) for block in blocks if not block.has_viewers]
+    ratio = median_ratio(watched, alone)
+    record_ratio("step", ratio, len(alone))
     print(
         f"step {np.median(alone):.2f} ms without viewers, {np.median(watched):.2f} ms with: "
-        f"{median_ratio(watched, alone)}, bound {BOUND}x, {len(alone)} pairs",
+        f"{ratio}, bound {BOUND}x, {len(alone)} pairs",
         flush=True,
     )
 
@@ -253,7 +258,9 @@ def print_pixels(run: Path, drawn: np.ndarray) -> None:
     written = written_ns(run)
     steps = np.arange(int(drawn[0, 0]) + 1, int(drawn[-1, 0]) + 1) if len(drawn) else np.arange(0)
     at = np.searchsorted(drawn[:, 0], steps, side="left")
-    _print_percentiles("Chromium: event to pixel", drawn[at, 1] - written[steps] / 1e6)
+    late_ms = drawn[at, 1] - written[steps] / 1e6
+    record_figure("event to pixel", float(np.nanpercentile(late_ms, 95)), "ms")
+    _print_percentiles("Chromium: event to pixel", late_ms)
 
 
 def _print_percentiles(title: str, late_ms: np.ndarray) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import strategy_profiles
+from benchmarks.measuring.record import record_figure
 from strategy_core.cluster.telemetry.tcp_info import connections
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.analysis.links import Links, links
@@ -84,16 +85,18 @@ def _print_clusters(bench: _Bench) -> float:
         f"{'workers':>8}{'ring':>10}{'link':>10}{'gRPC':>9}{'told':>10}{'kernel':>10}"
         f"{'wire':>9}{'told/kernel':>13}{'from':>10}{'to':>10}"
     )
-    free_ms = 0.0
+    free_ms, ratios = 0.0, []
     for workers in (2, 3, 4):
         profile = bench.run(workers)
         if workers == 2:
             free_ms = _step_ms(profile)
-        _print_cluster(workers, links(profile, profile.segments[0]))
+        ratios += _print_cluster(workers, links(profile, profile.segments[0]))
+    record_figure("told, kernel", ratios, "x")
     return free_ms
 
 
-def _print_cluster(workers: int, run_links: Links) -> None:
+def _print_cluster(workers: int, run_links: Links) -> list[float]:
+    """A row; by worker the bytes that the lab reports, relative to what the kernel counted."""
     ring = [link for link in run_links.links if link.derived_bytes is not None]
     explained = [
         u.payload_bytes + u.header_bytes + u.retransmitted_bytes for u in run_links.interfaces
@@ -110,6 +113,7 @@ def _print_cluster(workers: int, run_links: Links) -> None:
         f"{statistics.mean(ratios):>13.6f}{min(ratios):>10.6f}{max(ratios):>10.6f}",
         flush=True,
     )
+    return ratios
 
 
 def _print_links(bench: _Bench, free_ms: float) -> None:

@@ -23,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring.record import record_figure
+
 NUM_DEVICES = 4
 EVENTS_PER_STEP = 4_000
 """About what a step of the workload leaves; the table says how many there really were."""
@@ -60,10 +62,10 @@ def main() -> None:
     for events in options.events:
         with tempfile.TemporaryDirectory() as folder:
             _child("--record", folder, "--events", str(events))
-            _compare(Path(folder), options.rounds, xprof)
+            _compare(Path(folder), events, options.rounds, xprof)
 
 
-def _compare(folder: Path, rounds: int, xprof: str) -> None:
+def _compare(folder: Path, events: int, rounds: int, xprof: str) -> None:
     """Both sides in turn; one line."""
     capture = str(_capture(folder))
     ours = json.loads(_child("--convert", str(folder), "--rounds", str(rounds)))
@@ -75,6 +77,7 @@ def _compare(folder: Path, rounds: int, xprof: str) -> None:
     overview, trace = (side["seconds"] for side in theirs)
     both = [first + second for first, second in zip(overview, trace, strict=True)]
     seconds = statistics.median(ours["seconds"])
+    record_figure(f"{events:,} events", statistics.median(both) / seconds, "x")
     print(
         f"{ours['events']:>10,}{Path(capture).stat().st_size / 1e6:>6.1f} MB"
         f"{seconds:>7.2f} s{seconds / ours['events'] * 1e6:>8.2f} µs{ours['spans']:>10,}"

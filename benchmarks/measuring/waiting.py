@@ -1,4 +1,4 @@
-"""What the benchmarks of people's waiting share: runs followed to an event, and a printed line."""
+"""What the benchmarks of people's waiting share: runs followed to an event, and printed seconds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring.paired import median_ratio
+from benchmarks.measuring.record import record_figure, record_ratio
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_profiles.run.tail import Tail
 
@@ -41,12 +42,12 @@ def is_kind(kind: str, **fields: Any) -> Is:
     )
 
 
-def line(what: str, seconds: Sequence[float], limit_s: float | None = None) -> str:
-    """`what  median s (least to most)` and, with a limit, the share of it."""
-    text = (
-        f"{what:44} {statistics.median(seconds):6.2f} s ({min(seconds):.2f} to {max(seconds):.2f})"
-    )
-    return text if limit_s is None else f"{text}, at most {limit_s:g} s allowed"
+def print_seconds(what: str, seconds: Sequence[float], limit_s: float | None = None) -> None:
+    """Print `what  median s (least to most)` and a limit; record it as a figure."""
+    spread = f"({min(seconds):.2f} to {max(seconds):.2f})"
+    limit = "" if limit_s is None else f", at most {limit_s:g} s allowed"
+    print(f"{what:44} {statistics.median(seconds):6.2f} s {spread}{limit}", flush=True)
+    record_figure(what, seconds, "s")
 
 
 def compare_starts(
@@ -61,6 +62,8 @@ def compare_starts(
         for turn in range(turns):
             theirs.append(theirs_s())
             ours.append(ours_s(launcher, Path(folder) / str(turn)))
-    print(line(f"{what}, TensorFlow", theirs))
-    print(line(f"{what}, the lab", ours))
-    print(f"start {median_ratio(ours, theirs)}, at most 1.3x allowed", flush=True)
+    print_seconds(f"{what}, TensorFlow", theirs)
+    print_seconds(f"{what}, the lab", ours)
+    ratio = median_ratio(ours, theirs)
+    print(f"start {ratio}, at most 1.3x allowed", flush=True)
+    record_ratio(f"{what}, start", ratio, turns)

@@ -17,7 +17,7 @@ from tests.plugins.leaves import REPOSITORY
 _SOURCES = ("app", "profiles", "strategy_core", "plugins", "tests", "benchmarks")
 _AROUND = ("docs", "requirements", ".ci", ".github")
 _IGNORED = shutil.ignore_patterns("__pycache__")
-_NAMING = ("*.toml", "*.md", "*.yml", "Makefile")
+_NAMING = ("*.toml", "*.md", "*.yml", "Makefile", "figures.json")
 
 
 def copied(folder: Path) -> Path:
@@ -33,7 +33,7 @@ def remove(leaf: str, copy: Path) -> None:
     """Remove a leaf as docs/extending.md says: two folders, and the lines that name it."""
     shutil.rmtree(copy / "plugins" / leaf)
     shutil.rmtree(copy / "tests" / "plugins" / leaf)
-    names = re.compile(rf"\bstrategy_{leaf}\b|\bplugins/{leaf}\b")
+    names = re.compile(rf"\bstrategy_{leaf}\b|\bplugins[/.]{leaf}\b")
     for pattern in _NAMING:
         for file in copy.rglob(pattern):
             lines = file.read_text("utf-8").splitlines(keepends=True)

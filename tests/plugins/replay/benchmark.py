@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 import strategy_profiles
+from benchmarks.measuring.record import record_figure
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.spec.run_spec import RunSpec
 from strategy_profiles.step_graph.graph import END_GAP, INLINE, WAKE, Nodes, StepGraph
@@ -351,6 +352,7 @@ def _print_time(title: str, call: Callable[[], object]) -> None:
         began = time.process_time()
         call()
         took.append((time.process_time() - began) * 1e3)
+    record_figure(title, took, "ms CPU")
     print(
         f"{title} one step of {NUM_OPS:,} ops, 4 replicas on 2 cores: "
         f"{statistics.median(took):.0f} ms ({min(took):.0f} to {max(took):.0f})"

@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.measuring.record import record_figure
+from benchmarks.measuring.paired import Ratio
+from benchmarks.measuring.record import record_ratio
 
 REPLICAS = 2
 BATCH = 32
@@ -42,7 +43,8 @@ def main() -> None:
     for name, seconds in times.items():
         ratios = [own / bare for own, bare in zip(seconds, times["bare"], strict=True)]
         low, _, high = statistics.quantiles(ratios, n=4)
-        record_figure(name, ratios, "x")
+        ratio = Ratio(statistics.median(ratios), low, high)
+        record_ratio(f"{name}, quartiles", ratio, len(ratios))
         print(
             f"{name:18} {statistics.median(seconds) * 1000:8.1f} ms   "
             f"{statistics.median(ratios):.3f}x bare (quartiles {low:.3f} to {high:.3f})"

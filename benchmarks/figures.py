@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -80,14 +81,24 @@ def is_kept(figure: Fields) -> bool | None:
 
 
 def _table_of_runs(runs: list[Fields]) -> str:
-    """The runs that measured yardsticks."""
-    rows = [["run", "machine", *(f"`{each}`" for each in YARDSTICKS)], ["---"] * 5]
+    """A row for each day and machine on which yardsticks were measured."""
+    rows = [["day", "machine", *(f"`{each}`" for each in YARDSTICKS)], ["---"] * 5]
+    by_day: dict[tuple[str, str], list[Fields]] = defaultdict(list)
     for run in runs:
         if "yardsticks" in run:
-            took = (run["yardsticks"][each] for each in YARDSTICKS)
-            times = ("{clock_s:g} s, {processor_s:g} s CPU".format(**each) for each in took)
-            rows.append([run["run"], run["machine"], *times])
+            by_day[_day(run), run["machine"]].append(run["yardsticks"])
+    for (day, machine), measured in by_day.items():
+        rows.append([day, machine, *(_yardstick(each, measured) for each in YARDSTICKS)])
     return _lines(rows)
+
+
+def _yardstick(program: str, measured: list[Fields]) -> str:
+    """`0.11 to 0.13 s, 0.12 to 0.22 s CPU`."""
+    sides = []
+    for side, unit in (("clock_s", "s"), ("processor_s", "s CPU")):
+        times = sorted({round(yardsticks[program][side], 2) for yardsticks in measured})
+        sides.append(f"{' to '.join(_alike([*times[:1], *times[1:][-1:]]))} {unit}")
+    return ", ".join(sides)
 
 
 def _table(figures: list[Fields], runs: list[Fields]) -> str:
@@ -171,7 +182,7 @@ def _measure(book: Book, parts: list[str]) -> None:
     started = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     book["runs"].append({"run": started, "machine": _machine(), "yardsticks": _yardsticks()})
     for command in chosen:
-        load = round(os.getloadavg()[0], 1)
+        load = round(psutil.cpu_percent(1.0) / 100 * (os.cpu_count() or 1), 1)
         for item in _recorded(command):
             name = f"{short[command].split()[0].rpartition('.')[2]}/{item.pop('id')}"
             if name not in figures or figures[name].get("command") != command:

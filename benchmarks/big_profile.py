@@ -33,7 +33,7 @@ from strategy_profiles.capture.graph import Node, write_graph
 from strategy_profiles.run.events import WindowCaptured
 from strategy_profiles.run.layout import WorkerFolder
 from strategy_profiles.tables.store import Profile
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.synthetic import write_run
 
 SPANS = ("step", "device", "name", "op", "start_ns")
@@ -112,7 +112,7 @@ def main() -> None:
             "floor": [sys.executable, "-c", FLOOR, str(run)],
         }
         paths = {"RUN": str(run), "NEW": f"{scratch}/new"}
-        for commands in asked("OF_A_LARGE_RUN"):
+        for commands in from_doors("OF_A_LARGE_RUN"):
             for name, command in commands.items():
                 analyses[name] = [*lab, *(paths.get(part, part) for part in command)]
         peaks = []

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from benchmarks.measuring.record import record_figure
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.synthetic import write_run
 
 LAB = str(Path(sys.executable).with_name("strategy-lab"))
@@ -33,7 +33,7 @@ LIMITS_S = {
     "compare of two of them": 0.5,
     TRACED: 0.3,
 }
-OF_LEAVES = {name: timed for verbs in asked("TIMED") for name, timed in verbs.items()}
+OF_LEAVES = {name: timed for verbs in from_doors("TIMED") for name, timed in verbs.items()}
 """By name the limit and the command, of a run `a` and another, `b`."""
 
 
@@ -46,7 +46,7 @@ def main() -> None:
         write_run(folder / "a", steps=60)
         write_run(folder / "b", steps=60, seed=5)
         (folder / "program.py").write_text(PROGRAM)
-        for command in asked("BEFORE_TIMING"):
+        for command in from_doors("BEFORE_TIMING"):
             subprocess.run([LAB, *command], cwd=folder, check=True)
         took: dict[str, list[float]] = {}
         for turn in range(rounds + 1):

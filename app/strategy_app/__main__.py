@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from strategy_profiles.errors import LabError
-from strategy_profiles.ui_options import add_ui_options, given
+from strategy_profiles.ui_options import add_ui_options, given_options
 from strategy_profiles.user_input.arguments import address, whole
 
 DEFAULT_PORT = 8501
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.runs,
             open_browser=arguments.open_browser,
             middleware=ahead,
-            options=given(arguments),
+            options=given_options(arguments),
             run=arguments.run,
             beside=arguments.beside,
         )

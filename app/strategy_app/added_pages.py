@@ -50,16 +50,16 @@ def added_pages() -> dict[str, Page]:
     """The pages by address; one that cannot be loaded says why in its place."""
     pages, errors = loaded("pages", Page)
     by_name = pages | {name: _explained(name, error) for name, error in errors.items()}
-    return {name: page for name, page in by_name.items() if not _own(name).is_file()}
+    return {name: page for name, page in by_name.items() if not _page_file(name).is_file()}
 
 
 def source_of(address: str) -> Path | Callable[[], None]:
     """What Streamlit runs to draw a page: a file of the lab's, or a function of a package."""
-    own = _own(address)
+    own = _page_file(address)
     return own if own.is_file() else added_pages()[address].show
 
 
-def _own(address: str) -> Path:
+def _page_file(address: str) -> Path:
     return _PAGES / f"{address}.py"
 
 

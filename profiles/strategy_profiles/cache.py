@@ -31,7 +31,7 @@ class OnceEach(Generic[Value]):
                 self._values[key] = compute()
             return self._values[key]
 
-    def known(self, key: Hashable) -> Value | None:
+    def computed(self, key: Hashable) -> Value | None:
         """Return the value of `key` if it has been computed."""
         with self._lock:
             return self._values.get(key)
@@ -73,7 +73,7 @@ class KeptNewest(Generic[Value]):
         """Return the value of `name` in the version requested last, if it is kept by now."""
         with self._lock:
             entry = self._kept.get(name)
-        return None if entry is None else entry.value.known(entry.version)
+        return None if entry is None else entry.value.computed(entry.version)
 
     def names(self) -> list[str]:
         """The names of what is kept, the one used last at the end."""

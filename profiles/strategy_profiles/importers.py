@@ -67,7 +67,7 @@ def _unpack(packed: zipfile.ZipFile, path: Path, folder: Path) -> None:
         raise LabError(f"{path.name} holds {len(members):,} files, more than {MOST_FILES:,}")
     left = min(MOST_BYTES, max(NO_BOMB_BYTES, MOST_TIMES * path.stat().st_size))
     for member in members:
-        target = folder / _place(member.filename, path)
+        target = folder / _member_path(member.filename, path)
         target.parent.mkdir(parents=True, exist_ok=True)
         with packed.open(member) as source, target.open("xb") as written:
             left -= _copy(source, written, left)
@@ -75,7 +75,7 @@ def _unpack(packed: zipfile.ZipFile, path: Path, folder: Path) -> None:
             raise LabError(f"{path.name} unpacks to more bytes than a recorded run has")
 
 
-def _place(name: str, path: Path) -> PurePosixPath:
+def _member_path(name: str, path: Path) -> PurePosixPath:
     """Return where a member belongs. A link is written as the file whose text is its target."""
     inner = PurePosixPath(name.replace("\\", "/"))
     if not 0 < len(inner.parts) <= MOST_DEEP:

@@ -42,7 +42,7 @@ def add_ui_options(parser: argparse.ArgumentParser) -> None:
             )
 
 
-def given(arguments: argparse.Namespace) -> dict[str, Any]:
+def given_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The options of packages that have a value, by name."""
     values = {option.name: getattr(arguments, _DEST + option.name, None) for option in _added()}
     return {name: value for name, value in values.items() if value is not None}

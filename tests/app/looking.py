@@ -63,9 +63,9 @@ def text_of(at: AppTest) -> str:
 
 def charts_of(at: AppTest) -> list[dict[str, Any]]:
     """The Plotly figures of a page, in its order."""
-    told = [item.proto for item in at.get("bidi_component")]
+    components = [item.proto for item in at.get("bidi_component")]
     return [
         json.loads(json.loads(each.json)["figure"])
-        for each in told
+        for each in components
         if each.component_name.endswith(".chart")
     ]

@@ -31,8 +31,8 @@ def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_overview_adds_it_below_its_finding(late: Path) -> None:
-    shown = text_of(open_page("overview", late.parent, run="late"))
-    assert shown.count(SENTENCE) == 1
+    text = text_of(open_page("overview", late.parent, run="late"))
+    assert text.count(SENTENCE) == 1
 
 
 def test_the_command_line_predicts_only_if_asked(

@@ -63,12 +63,12 @@ def test_the_live_page_tells_the_numbers_of_the_whole_run_once_it_is_over(run: P
 def test_the_live_page_leaves_the_same_steps_out_while_the_run_goes_on(
     run: Path, numbers: dict[str, KeyNumber], tmp_path: Path
 ) -> None:
-    told = json.loads(_going(run, tmp_path).message()[0])["numbers"]
-    assert told["of"] == "newest"
-    assert told["slowest"] == 2
-    assert told["numbers"]["slowest"][2] == numbers["slowest"].note
+    live_numbers = json.loads(_going(run, tmp_path).message()[0])["numbers"]
+    assert live_numbers["of"] == "newest"
+    assert live_numbers["slowest"] == 2
+    assert live_numbers["numbers"]["slowest"][2] == numbers["slowest"].note
     for key in ("step_time", "slowest"):
-        value = float(told["numbers"][key][0])
+        value = float(live_numbers["numbers"][key][0])
         assert value == pytest.approx(numbers[key].value, rel=0.03), key
 
 
@@ -76,9 +76,11 @@ def test_the_live_page_tells_the_collectives_of_the_newest_capture(
     run: Path, numbers: dict[str, KeyNumber], tmp_path: Path
 ) -> None:
     """All captures of this run moved the same bytes."""
-    told = json.loads(_going(run, tmp_path, with_windows=True).message()[0])["numbers"]["numbers"]
+    live_numbers = json.loads(_going(run, tmp_path, with_windows=True).message()[0])["numbers"][
+        "numbers"
+    ]
     for key in ("traffic", "busbw"):
-        assert told[key] == [*numbers[key].text.split(), numbers[key].note], key
+        assert live_numbers[key] == [*numbers[key].text.split(), numbers[key].note], key
     without = json.loads(_going(run, tmp_path).message()[0])["numbers"]["numbers"]
     assert without["busbw"] == ["–", "", "after the first full capture"]
 
@@ -87,8 +89,8 @@ def test_until_its_first_steps_a_configuration_says_when_its_numbers_come(
     run: Path, tmp_path: Path
 ) -> None:
     """Not that nothing was recorded: the steps before a change were."""
-    told = json.loads(_going(run, tmp_path, num_steps=1).message()[0])["numbers"]
-    notes = {key: number[2] for key, number in told["numbers"].items()}
+    live_numbers = json.loads(_going(run, tmp_path, num_steps=1).message()[0])["numbers"]
+    notes = {key: number[2] for key, number in live_numbers["numbers"].items()}
     assert notes["step_time"] == notes["loop_throughput"] == "after the second step"
     assert notes["slowest"] == "after a few steps"
 
@@ -188,9 +190,9 @@ def test_of_parameter_servers_the_slowest_worker_is_the_same_everywhere(tmp_path
     events.write_text("".join(line for line in lines if '"finished"' not in line))
     followed = LiveRun(run)
     followed.advance()
-    told = json.loads(followed.message()[0])["numbers"]
-    assert told["of"] == "newest"
-    assert told["numbers"]["slowest"] == expected
+    live_numbers = json.loads(followed.message()[0])["numbers"]
+    assert live_numbers["of"] == "newest"
+    assert live_numbers["numbers"]["slowest"] == expected
     (segment,) = summarize(strategy_profiles.load(run))["segments"]
     assert segment["straggler"]["late_ms"] == pytest.approx(20.0)
     assert segment["findings"] == [] or segment["findings"][0]["key"] != "straggler"

@@ -51,12 +51,12 @@ def test_of_a_traced_program_the_segment_that_takes_most_time_is_shown(
 
 def test_its_longest_typical_captured_step_is_shown(tmp_path: Path) -> None:
     run = write_run(tmp_path / "runs" / "run", steps=60, segments=(USUAL, LATE, USUAL))
-    shown = Timelines(run.parent).describe(run.name)["opens_at"]
+    first_view = Timelines(run.parent).describe(run.name)["opens_at"]
     profile = strategy_profiles.load(run)
     steps = step_times(profile, 1)
     typical = np.isin(steps.step, typical_captured_steps(profile, 1))
     assert typical.any()
-    assert shown == steps.step[typical][np.argmax(steps.wall_ms[typical])]
+    assert first_view == steps.step[typical][np.argmax(steps.wall_ms[typical])]
 
 
 def test_without_a_capture_no_step_is_shown(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from strategy_core.cli.main import main, verb_parsers
-from tests.plugins.leaves import asked, files_of_leaves
+from tests.plugins.leaves import files_of_leaves, from_doors
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -35,13 +35,13 @@ READING = (
     ["recover", "RUN"],
     ["change", "RUN", "steps=3"],
     ["import", "RUN", "-o", "OWN/imported"],
-    *(argv for commands in asked("OF_A_RUN") for argv in commands),
+    *(argv for commands in from_doors("OF_A_RUN") for argv in commands),
 )
 WRITING = (
     ["export", "OPEN", "--format", "json", "-o", "RUNS/out.json"],
     ["run", "-o", "RUNS/new"],
     ["trace", "-o", "RUNS/traced", "PROGRAM"],
-    *(argv for commands in asked("WRITING") for argv in commands),
+    *(argv for commands in from_doors("WRITING") for argv in commands),
 )
 
 
@@ -108,11 +108,11 @@ def test_what_may_not_be_read_is_named(closed: str, places: dict[str, Path]) -> 
     try:
         for argv in READING:
             code, said = as_another_user(line_of(argv, places), places["OWN"])
-            told = (argv, code, said)
-            assert code in (0, 1, 2), told
-            assert "Traceback" not in said, told
+            outcome = (argv, code, said)
+            assert code in (0, 1, 2), outcome
+            assert "Traceback" not in said, outcome
             if code == 2:
-                assert said.splitlines()[-1].startswith("strategy-lab: "), told
+                assert said.splitlines()[-1].startswith("strategy-lab: "), outcome
     finally:
         (places["RUN"] / closed).chmod(0o755)
 

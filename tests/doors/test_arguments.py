@@ -17,7 +17,7 @@ from strategy_profiles.errors import LabError
 from strategy_profiles.user_input.arguments import number, whole
 from tests.doors.guards import ADDRESS, NAME, PROGRAM, SPEC, TEXT, TO_READ, TO_WRITE
 from tests.doors.hostile import TEXTS, check_sentence, make_files, no_hang
-from tests.plugins.leaves import asked, files_of_leaves
+from tests.plugins.leaves import files_of_leaves, from_doors
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
         "--output": (TO_WRITE, ""),
     },
 }
-for guards in asked("GUARDS"):
+for guards in from_doors("GUARDS"):
     GUARDS |= guards
 """The guard of each argument that is neither a switch nor a choice nor a number, and how the names
 of its files end. Numbers have theirs by their type."""
@@ -75,7 +75,7 @@ CHECKED_LATER = {
     ("trace", "--runs"),  # not used beside --output
 }
 
-for later in asked("CHECKED_LATER"):
+for later in from_doors("CHECKED_LATER"):
     CHECKED_LATER |= later
 
 NEEDED: dict[str, dict[str, str]] = {
@@ -90,7 +90,7 @@ NEEDED: dict[str, dict[str, str]] = {
     "trace": {"output": "NEW", "program": "PROGRAM"},
     "worker": {"output": "NEW", "cluster": "127.0.0.1:9001,127.0.0.1:9002", "index": "0"},
 }
-for needed in asked("NEEDED"):
+for needed in from_doors("NEEDED"):
     NEEDED |= needed
 """Values of the other arguments, by where argparse keeps them."""
 
@@ -153,7 +153,7 @@ def starts_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(subprocess.Popen, "__init__", start)
     monkeypatch.setattr(subprocess.Popen, "__del__", lambda _self: None, raising=False)
     host = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
-    for name in asked("PROBES"):
+    for name in from_doors("PROBES"):
         monkeypatch.setattr(name, lambda: host)
 
 
@@ -183,8 +183,8 @@ def test_a_hostile_value_is_refused_in_one_sentence(
     guard, suffix = GUARDS[verb].get(name_of(action), (TEXT, ""))
     tried = {} if is_number(action) else {k: str(path) for k, path in made[suffix].items()}
     for what, value in (TEXTS | tried).items():
-        told = f"{verb} {name_of(action)} {what}"
-        with no_hang(told):
+        case = f"{verb} {name_of(action)} {what}"
+        with no_hang(case):
             code = main(command(verb, action, value, good))
         out, err = capsys.readouterr()
         shutil.rmtree(good["NEW"], ignore_errors=True)
@@ -192,13 +192,13 @@ def test_a_hostile_value_is_refused_in_one_sentence(
         if not made[suffix]["loop"].is_symlink():  # a file that is written whole replaces a link
             made[suffix]["loop"].unlink()
             made[suffix]["loop"].symlink_to(made[suffix]["loop"])
-        assert "Traceback" not in out + err, told
-        assert code in (0, 1, 2), told
+        assert "Traceback" not in out + err, case
+        assert code in (0, 1, 2), case
         if code == 2 and (err or not out):  # a check prints why it cannot tell
-            check_sentence(err.splitlines()[-1], told)
-            assert err.splitlines()[-1].startswith("strategy-lab: "), (told, err)
+            check_sentence(err.splitlines()[-1], case)
+            assert err.splitlines()[-1].startswith("strategy-lab: "), (case, err)
         if what in MUST_BE_REFUSED[guard] and (verb, name_of(action)) not in CHECKED_LATER:
-            assert (code, STARTS in err) == (2, False), (told, code, out[-500:], err)
+            assert (code, STARTS in err) == (2, False), (case, code, out[-500:], err)
 
 
 def command(verb: str, door: argparse.Action, value: str, good: dict[str, Path]) -> list[str]:

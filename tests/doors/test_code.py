@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.doors.code import opened, page_inputs, unbounded_numbers, variables
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 
 GUARD = "this is a guard"
 OWN = "a file that comes with the lab"
@@ -66,7 +66,7 @@ OPENS = {
     "strategy_profiles/user_input/files.py": GUARD,
     "strategy_profiles/user_input/text.py": GUARD,
 }
-for opens in asked("OPENS"):
+for opens in from_doors("OPENS"):
     OPENS |= opens
 """All others open files by `strategy_profiles.guards` and decode JSON by `decoders`."""
 
@@ -100,7 +100,7 @@ ENVIRONMENT = {
     "name": "of Streamlit, of Slurm: kept, passed on, or quoted in a sentence",
     "variable": "of TensorFlow: its own reading of a number",
 }
-for names in asked("ENVIRONMENT"):
+for names in from_doors("ENVIRONMENT"):
     ENVIRONMENT |= names
 
 INPUTS = {
@@ -113,7 +113,7 @@ INPUTS = {
     "strategy_app/widgets/sql_box.py": 1,
     "strategy_app/screen/table.py": 1,
 }
-for texts in asked("INPUTS"):
+for texts in from_doors("INPUTS"):
     INPUTS |= texts
 """Of pages; what is tried at each is in `test_texts_of_pages`."""
 

@@ -19,7 +19,7 @@ from strategy_profiles.registered import registered
 from tests.app.asgi import Answer, Client
 from tests.doors.code import PACKAGES
 from tests.doors.hostile import TEXTS, make_files, no_hang
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ ROUTES: dict[str, dict[str, str]] = {
     "/api/runs/{run}/slack": {"row": "0", "start": "0"},
     f"/{chart_library.ADDRESS}": {},
 }
-for routes in asked("ROUTES"):
+for routes in from_doors("ROUTES"):
     ROUTES |= routes
 SOCKETS: dict[str, dict[str, str]] = {
     "/api/here": {},
@@ -55,7 +55,7 @@ GOOD = {
     "choice": "1",
 }
 GOOD["format"] = next(iter(step_pages()), "none")
-WAITS = {path: place for waits in asked("WAITS") for path, place in waits.items()}
+WAITS = {path: place for waits in from_doors("WAITS") for path, place in waits.items()}
 """Answered when there is something new; a small number would wait for that."""
 PREFIXES = ("packs=", "link=", "batch=", "algorithm=", "faster=")
 """Of the texts of an edit."""

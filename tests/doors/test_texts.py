@@ -22,7 +22,7 @@ from strategy_profiles.spec.run_spec import RunSpec
 from strategy_profiles.tables.sql_process import ask_folder
 from strategy_profiles.user_input.files import find
 from tests.doors.hostile import TEXTS, make_files, no_hang
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ def refusal(take: Callable[[str], object], value: str) -> str:
         ("a path to import", lambda text: find(text, "The path")),
         ("topology", lambda text: RunSpec().with_changes({"tpu.topology": text})),
         ("devices", lambda text: RunSpec().with_changes({"devices": text})),
-        *(pair for texts in asked("TEXTS") for pair in texts.items()),
+        *(pair for texts in from_doors("TEXTS") for pair in texts.items()),
     ],
 )
 def test_a_text_of_a_page_is_refused_in_a_sentence(

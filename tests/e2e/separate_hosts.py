@@ -90,8 +90,8 @@ def why_not() -> str | None:
     if any(shutil.which(tool) is None for tool in ("unshare", "nsenter", "ip")):
         return "util-linux and iproute2 are not installed"
     moved = "mount --make-rprivate / && mount -t tmpfs tmpfs /mnt && mount --move /mnt /tmp"
-    asked = [*_UNSHARE, "bash", "-c", moved]
-    tried = subprocess.run(asked, capture_output=True, text=True, check=False)
+    command = [*_UNSHARE, "bash", "-c", moved]
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
     return None if tried.returncode == 0 else tried.stderr.strip()
 
 
@@ -159,7 +159,7 @@ def address(number: int) -> str:
 def _start(folder: Path, number: int, command: Sequence[str], environment: dict[str, str]) -> Host:
     name = f"host-{'ab'[number]}"
     archive = folder / f"{name}.tar"
-    told = {**with_own_code(os.environ), **environment}
+    own_environment = {**with_own_code(os.environ), **environment}
     with archive.open("wb") as packed:
         passed = packed.fileno()
         program, python = str(Path(__file__).parents[2]), sys.prefix
@@ -169,7 +169,7 @@ def _start(folder: Path, number: int, command: Sequence[str], environment: dict[
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=told,
+            env=own_environment,
             pass_fds=[passed],
         )
     return Host(name, process, archive)

@@ -18,7 +18,7 @@ from tests.e2e.axe import expect_no_findings
 from tests.e2e.conftest import Server, served
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
 from tests.growing_run import begin_run, end_run
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.profiles.served_run import write_served_run
 
 pytestmark = pytest.mark.browser
@@ -55,11 +55,13 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
     ],
     "a run of 16 replicas": [(name, {"run": "axe-wide"}) for name in ("", *OF_ANY)],
 }
-for pages in asked("PAGES"):
+for pages in from_doors("PAGES"):
     for about, more in pages.items():
         PAGES[about] += more
 """Pages, by what they are about. Each but the first of a list is reached without a load."""
-SELF_CONTAINED = (*(address for addresses in asked("SELF_CONTAINED") for address in addresses),)
+SELF_CONTAINED = (
+    *(address for addresses in from_doors("SELF_CONTAINED") for address in addresses),
+)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +77,7 @@ def runs(server: Server) -> Iterator[Server]:
     write_served_run(server.runs / "axe-servers")
     for example in EXAMPLES[1:]:
         unpack(example, server.runs)
-    for make in asked("make_pages"):
+    for make in from_doors("make_pages"):
         make(server.runs)
     running = begin_run(server.runs / "axe-running", steps=60)
     yield server
@@ -214,7 +216,7 @@ def test_axe_finds_nothing_in_pages_without_any_run(browser: Browser, tmp_path: 
         try:
             page = context.new_page()
             page.goto(lab_access.with_token(lab.address("runs")))
-            names = ("runs", "overview", *chain(*asked("RUN_PAGES")), "compare")
+            names = ("runs", "overview", *chain(*from_doors("RUN_PAGES")), "compare")
             for number, name in enumerate(names):
                 if number:
                     go(page, lab.address(name))

@@ -75,10 +75,10 @@ def test_json_lines_end_with_the_summary_and_no_generated_file_is_left(
     assert (first["num_replicas"], first["global_batch_size"]) == (2, 64)
     assert (second["num_replicas"], second["global_batch_size"]) == (4, 128)
     assert [line["step"] for line in lines if line["kind"] == "step"] == list(range(30))
-    asked = strategy_profiles.load(run).spec
-    assert asked is not None
-    assert (asked["seed"], asked["steps"], asked["capture"]["window_steps"]) == (7, 30, 5)
-    assert asked["inject"] == [{"kind": "delay", "replica": 1, "ms": 5.0, "worker": 0}]
+    own_spec = strategy_profiles.load(run).spec
+    assert own_spec is not None
+    assert (own_spec["seed"], own_spec["steps"], own_spec["capture"]["window_steps"]) == (7, 30, 5)
+    assert own_spec["inject"] == [{"kind": "delay", "replica": 1, "ms": 5.0, "worker": 0}]
     assert [path.name for path in temporary.rglob("__autograph*")] == []
 
 
@@ -213,8 +213,8 @@ def test_two_specs_are_run_in_turns_and_compared(
     monkeypatch.setattr(_repeat, "Launcher", lambda **_: nullcontext(launcher))
     other = tmp_path / "other.yaml"
     other.write_text("devices: cpu:2\nworkload: digits-mlp\nglobal_batch_size: 32\nsteps: 8\n")
-    asked = ["run", *QUICK, "--steps", "8", "--repeat", "1", "--interleave", str(other)]
-    assert main([*asked, "-o", str(tmp_path / "x")]) == 0
+    command = ["run", *QUICK, "--steps", "8", "--repeat", "1", "--interleave", str(other)]
+    assert main([*command, "-o", str(tmp_path / "x")]) == 0
     a, b = (strategy_profiles.load(tmp_path / f"x-{side}-1") for side in "ab")
     assert [run.segments[0].global_batch_size for run in (a, b)] == [64, 32]
     assert [run.table("steps").num_rows for run in (a, b)] == [8, 8]

@@ -15,7 +15,7 @@ from playwright.sync_api import Page, ViewportSize, expect
 from strategy_app.widgets.places import RUN, place_called, titles
 from tests.e2e.conftest import Server, served
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.profiles.served_run import write_served_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -33,7 +33,7 @@ RECIPES = {
 OTHERS = ("servers", "imported", "captured")
 RUN_PAGES = {"": "Steps"} | {
     page: titles()[page]
-    for page in (*place_called(RUN).pages, *chain(*asked("RUN_PAGES")), "compare")
+    for page in (*place_called(RUN).pages, *chain(*from_doors("RUN_PAGES")), "compare")
 }
 """Title by address."""
 OF_SOME = {"cores": "tpu", "servers": "servers"}

@@ -16,7 +16,7 @@ from strategy_app.server.assets import needed
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn
 from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.profiles.served_run import write_served_run
 
 pytestmark = pytest.mark.browser
@@ -30,7 +30,7 @@ QUERIES = {
     "/": {},
     "/compare": {"a": "seen", "b": "seen-again"},
 }
-for queries in asked("QUERIES"):
+for queries in from_doors("QUERIES"):
     QUERIES |= queries
 SEEN = {"run": "seen"}
 IS_CUT = "group => group.scrollWidth > group.clientWidth"

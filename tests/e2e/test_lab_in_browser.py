@@ -200,8 +200,8 @@ def test_replicas_of_a_pod_are_on_its_hosts(open_page: Open, watched: Server) ->
     """The coordinator reports all of them, and runs none."""
     run = watched.write_run("pod", steps=60, workers=2, strategy="tpu", straggler=(1, 40.0))
     for worker in range(2):
-        told = run / f"worker-{worker}-0/events.jsonl"
-        replace_text(told, "/job:worker/", "/job:host/")
+        event_file = run / f"worker-{worker}-0/events.jsonl"
+        replace_text(event_file, "/job:worker/", "/job:host/")
     for file in run.glob("worker-*/window-*/replica_steps.parquet"):  # host N is process N + 1
         rows = pq.read_table(file)
         at = rows.schema.get_field_index("worker")

@@ -31,7 +31,7 @@ def converters(run: Path) -> list[psutil.Process]:
 
 
 def last_step(run: Path) -> int:
-    events = [told.event for told in Tail(run).read()]
+    events = [written.event for written in Tail(run).read()]
     return max((event.step for event in events if isinstance(event, StepDone)), default=-1)
 
 
@@ -62,6 +62,6 @@ def test_training_goes_on_and_stop_ends_it_in_time(
         assert not [converter for converter in last if is_living(converter.pid)]
     finally:
         handle.kill()
-    told = [note["message"] for note in run_records(run, "note")]
-    assert any("The process that converts captures was" in message for message in told)
+    notes = [note["message"] for note in run_records(run, "note")]
+    assert any("The process that converts captures was" in message for message in notes)
     assert strategy_profiles.load(run).table("spans").num_rows, "later windows were converted"

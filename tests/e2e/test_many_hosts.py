@@ -156,9 +156,9 @@ def test_all_make_a_change_that_is_left_in_the_folder_at_the_same_step(tmp_path:
     assert [s.global_batch_size for s in profile.segments] == [64, 96]
     answers = [(r["command"], r["status"]) for r in run_records(profile.path, "answer")]
     assert answers == [("reconfigure", "applied"), ("reconfigure", "rejected"), ("stop", "applied")]
-    told = [[(r["segment"], r["loss"]) for r in steps_of(run, worker)] for worker in (0, 1)]
-    assert told[0] == told[1]
-    assert {segment for segment, _ in told[0]} == {0, 1}
+    losses = [[(r["segment"], r["loss"]) for r in steps_of(run, worker)] for worker in (0, 1)]
+    assert losses[0] == losses[1]
+    assert {segment for segment, _ in losses[0]} == {0, 1}
 
 
 def change(run: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

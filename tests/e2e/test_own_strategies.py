@@ -32,14 +32,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def runs(folder: Path) -> dict[str, strategy_profiles.Profile]:
-    asked: dict[str, dict[str, Any]] = {
+    specs: dict[str, dict[str, Any]] = {
         "default": {},
         "sum-on-cpu": {"devices": "cpu:2"},
         "ring-of-workers": {"devices": "cpu:1", "workers": 2},
     }
     done = {}
     with Launcher(forks=True) as launcher:
-        for name, fields in asked.items():
+        for name, fields in specs.items():
             spec = RunSpec.model_validate({**COMMON, "strategy": name, **fields})
             handle = launcher.launch(spec, folder.parent / name)
             assert handle.wait(MAX_WAIT_S)
@@ -69,6 +69,6 @@ def test_it_trains_like_one_device_on_two_replicas(
 @pytest.mark.usefixtures("folder")
 def test_the_command_line_lists_them() -> None:
     command = [sys.executable, "-m", "strategy_core", "devices", "--json"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=MAX_WAIT_S)
-    listed = [row["name"] for row in json.loads(told.stdout)["strategies"]]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=MAX_WAIT_S)
+    listed = [row["name"] for row in json.loads(done.stdout)["strategies"]]
     assert listed[-2:] == ["sum-on-cpu", "ring-of-workers"]

@@ -74,8 +74,8 @@ def test_a_run_of_one_step_has_sentences_in_place_of_charts(
     expect(page.locator(".lab-chart")).to_have_count(0)
     reason = strategy_profiles.load(runs.runs / "one-step").status.message
     assert reason
-    shown = page.get_by_test_id("stMain").inner_text()
-    assert reason.rstrip(".") in shown
+    text = page.get_by_test_id("stMain").inner_text()
+    assert reason.rstrip(".") in text
 
 
 def test_a_timeline_without_captures_offers_nothing_to_move(visit: Callable[..., Page]) -> None:

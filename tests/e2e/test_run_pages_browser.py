@@ -17,7 +17,7 @@ from tests.e2e.conftest import Server
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
 from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout
 from tests.growing_run import add_event, add_step, begin_run, end_run
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.synthetic import HOSTILE
 from tests.synthetic.stacks import stack_place
 
@@ -35,7 +35,7 @@ WATCH_FOR_BLANKS = """() => {
 }"""
 """Counts the frames in which a chart that was there is not."""
 CHARTS = {"overview": ("late", 3), "communication": ("late", 1)}
-for charts in asked("CHARTS"):
+for charts in from_doors("CHARTS"):
     CHARTS |= charts
 """A run by page, and how many charts the page draws of it."""
 CAPTURED = Path(__file__).parents[1] / "data/captured_step"

@@ -113,7 +113,7 @@ def test_a_long_run_is_there_before_all_its_spans_are_read(open_page: Open, trac
     message = page.locator(".timeline > .quiet")
     expect(message).to_contain_text("spans are shown. The others are being read")
     expect(root(page)).to_have_attribute("data-drawn", "yes")
-    shown = int(root(page).get_attribute("data-spans") or 0)
+    num_spans = int(root(page).get_attribute("data-spans") or 0)
     page.locator(".timeline canvas").focus()
     page.keyboard.press("Enter")
     expect(root(page)).to_have_attribute("data-selected", re.compile("."))
@@ -124,7 +124,7 @@ def test_a_long_run_is_there_before_all_its_spans_are_read(open_page: Open, trac
     held[0].continue_()
     view_of(page)
     expect(message).to_contain_text("Click an op for its details")
-    assert int(root(page).get_attribute("data-spans") or 0) > shown
+    assert int(root(page).get_attribute("data-spans") or 0) > num_spans
     expect(root(page)).to_have_attribute("data-selected", name or "")
     details = page.locator(".timeline .details")
     expect(details.get_by_role("table").get_by_role("row")).to_have_count(1 + 4)
@@ -334,8 +334,8 @@ def test_a_point_of_a_chart_leads_to_its_step_and_back(open_page: Open, traced: 
     wait_until_drawn(page)
     # Steps 40 to 49 are captured.
     expect(page.locator(".timeline .note")).to_contain_text("Step 57 was not captured")
-    shown = page.locator(".timeline .range h3").inner_text()
-    step = re.findall(r"step (\d+)", shown)[0]
+    heading = page.locator(".timeline .range h3").inner_text()
+    step = re.findall(r"step (\d+)", heading)[0]
     page.get_by_role("button", name=f"Step {step} in its run").click()
     page.wait_for_url(f"**/overview?**step={step}")
     marks = page.locator(".js-plotly-plot .annotation-text")

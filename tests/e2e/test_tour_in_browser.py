@@ -30,7 +30,7 @@ from tests.e2e.test_lab_in_browser import (
     start_new_configuration,
     step_of,
 )
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 
 __all__ = ["free_lab"]
 
@@ -237,7 +237,7 @@ def read_the_pages(page: Page, server: Server, run: Path, then: Path) -> None:
     expect(film.locator("#film")).to_have_attribute("data-playing", "true")
     expect(film.locator(".caption")).not_to_be_empty()
 
-    for look in asked("on_tour"):
+    for look in from_doors("on_tour"):
         look(page, server, run.name)
     page.goto(server.address("communication", run=run.name, segment="0"))
     expect(page.get_by_text(re.compile("A step moves")).first).to_be_visible()

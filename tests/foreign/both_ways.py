@@ -43,19 +43,20 @@ class Ran:
     @property
     def errors(self) -> str:
         """Its standard error, without TensorFlow's log, addresses of objects and `explanation`."""
-        return self._split[0]
+        return self._own_and_labs_errors[0]
 
     @cached_property
-    def _split(self) -> tuple[str, str]:
+    def _own_and_labs_errors(self) -> tuple[str, str]:
+        """What the program wrote to its standard error, then what the lab wrote there."""
         lines = (self.folder / "stderr").read_text().splitlines()
         own = [line for line in lines if not line.startswith(("W0000", "I0000", "E0000"))]
-        before, said, after = _ADDRESS.sub("0x", "\n".join(own)).partition(_FAILED)
-        return before.rstrip("\n"), said + after
+        before, failed, after = _ADDRESS.sub("0x", "\n".join(own)).partition(_FAILED)
+        return before.rstrip("\n"), failed + after
 
     @property
     def explanation(self) -> str:
         """What the lab has printed of the error that ended it; empty without one."""
-        return self._split[1]
+        return self._own_and_labs_errors[1]
 
     @property
     def weights(self) -> bytes:

@@ -202,7 +202,7 @@ def _flip(file: Path, chance: random.Random) -> None:
     file.write_bytes(data)
 
 
-def _cut(file: Path, chance: random.Random) -> None:
+def _truncate(file: Path, chance: random.Random) -> None:
     data = file.read_bytes()
     file.write_bytes(data[: chance.randrange(len(data) + 1)])
 
@@ -358,7 +358,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 FILE_DAMAGE: dict[str, Callable[[Path, random.Random], bool | None]] = {
     "bits flipped in": _flip,
-    "cut": _cut,
+    "cut": _truncate,
     "a hole in": _hole,
     "noise in": _noise,
     "more behind": _append,

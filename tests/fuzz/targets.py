@@ -35,7 +35,7 @@ from strategy_profiles.tables.schema import TABLES
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline import cut_view, find_spans
 from strategy_profiles.timeline.wire import encode_view
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 
 Target = Callable[[Path, Path], None]
 """(the run, a sound one of its kind), in a scratch folder that holds nothing else."""
@@ -144,30 +144,30 @@ def _pages(run: Path, _sound: Path) -> None:
     """What the pages ask of a run, without drawing it."""
     profile = strategy_profiles.load(run)
     for of_run in (run_row, memory_use, worker_clocks):
-        _ask(of_run, profile)
+        _call(of_run, profile)
     assert isinstance(profile.process_titles, dict)
     for name in TABLES:
         profile.table(name)
     for segment in profile.segments:
         for of_segment in (_findings, cores, parameter_serving, links):
-            _ask(of_segment, profile, segment)
+            _call(of_segment, profile, segment)
         for of_number in (
             collective_calls,
             overlaps,
             sends,
             placement,
-            *chain(*asked("OF_A_SEGMENT")),
+            *chain(*from_doors("OF_A_SEGMENT")),
         ):
-            _ask(of_number, profile, segment.segment)
+            _call(of_number, profile, segment.segment)
     if len(profile.segments) > 1:
-        _ask(placement_change, profile, *[item.segment for item in profile.segments[:2]])
+        _call(placement_change, profile, *[item.segment for item in profile.segments[:2]])
 
 
 def _findings(profile: Profile, segment: SegmentOpened) -> None:
     findings(gather_facts(profile, segment))
 
 
-def _ask(question: Callable[..., Any], *arguments: Any) -> None:
+def _call(question: Callable[..., Any], *arguments: Any) -> None:
     with contextlib.suppress(LabError):
         question(*arguments)
 
@@ -187,12 +187,12 @@ _EXPENSIVE: dict[str, Target] = {
     "compare with itself": _compare_with_itself,
     "sql": _sql,
     "pages": _pages,
-    **{argv[0]: _answering(*argv) for argv in asked("ANSWER_OF_A_RUN")},
+    **{argv[0]: _answering(*argv) for argv in from_doors("ANSWER_OF_A_RUN")},
     **{f"export {name}": _export(name) for name in formats() if name == "html"},
 }
 _CHEAP: dict[str, Target] = {
     "summary text": _text,
-    **{argv[0]: _writing(*argv) for argv in asked("MAKES_A_RUN")},
+    **{argv[0]: _writing(*argv) for argv in from_doors("MAKES_A_RUN")},
     "live": _live,
     "timeline": _timeline,
     **{f"export {name}": _export(name) for name in formats() if name != "html"},

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from strategy_profiles.extras import extras
 from strategy_profiles.registered import registered
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -92,7 +92,7 @@ def test_the_base_has_neither_tensorflow_nor_the_page(wheel: zipfile.ZipFile) ->
         "export a --format parquet -o tables",
         "sql a SELECT(1)",
         "recover a",
-        *(command for commands in asked("READING") for command in commands),
+        *(command for commands in from_doors("READING") for command in commands),
     ],
     ids=lambda command: command.replace(str(TESTS), "TESTS"),
 )
@@ -112,7 +112,7 @@ def test_what_reads_runs_needs_no_extra(lab: Lab, command: str) -> None:
         ("ui", "ui"),
         ("", "ui"),
         *((verb, verb) for verb in registered("verbs") if verb in extras()),
-        *((verb, extra) for verbs in asked("NEEDS") for verb, extra in verbs.items()),
+        *((verb, extra) for verbs in from_doors("NEEDS") for verb, extra in verbs.items()),
     ],
 )
 def test_a_verb_names_the_extra_that_it_lacks(lab: Lab, command: str, extra: str) -> None:
@@ -123,7 +123,7 @@ def test_a_verb_names_the_extra_that_it_lacks(lab: Lab, command: str, extra: str
 
 
 def test_leaves_know_the_extras_that_are_missing(lab: Lab) -> None:
-    for check in asked("check_base"):
+    for check in from_doors("check_base"):
         check(lab, has_tensorflow=False)
 
 
@@ -138,7 +138,7 @@ def test_a_tensorflow_of_another_distribution_is_used_as_it_is(
         (info / "METADATA").write_text("Name: vendor-tensorflow\nVersion: 1.0\n")
         (tmp_path / "train.py").write_text("print('the program ran')\n")
         assert "the program ran" in lab("trace", "train.py").stdout
-        for check in asked("check_base"):
+        for check in from_doors("check_base"):
             check(lab, has_tensorflow=True)
     finally:
         own.unlink()

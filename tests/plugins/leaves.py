@@ -13,7 +13,7 @@ LEAF_FOLDERS = sorted(
 )
 
 
-def asked(name: str) -> list[Any]:
+def from_doors(name: str) -> list[Any]:
     """What the `doors` of each leaf says under this name."""
     values = (getattr(leaf, name, None) for leaf in of_leaves("doors"))
     return [each for each in values if each is not None]
@@ -21,7 +21,7 @@ def asked(name: str) -> list[Any]:
 
 def files_of_leaves(folder: Path, run: Path) -> dict[str, Path]:
     """Make the files that commands of leaves name, by what the `doors` of a leaf calls them."""
-    made = [make(folder, run) for make in asked("make_files")]
+    made = [make(folder, run) for make in from_doors("make_files")]
     return {name: file for files in made for name, file in files.items()}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.copies import Installed, copied, remove
-from tests.plugins.leaves import LEAF_FOLDERS, REPOSITORY, asked
+from tests.plugins.leaves import LEAF_FOLDERS, REPOSITORY, from_doors
 from tests.test_public_surface import listed, minus
 
 TESTS = Path(__file__).parent
@@ -76,7 +76,7 @@ def test_without_all_leaves_only_their_tests_are_gone(whole: Installed, tmp_path
     parts = [path.parent.name for path in REPOSITORY.glob("plugins/*/strategy_*/*/__init__.py")]
     own = listed(*(TESTS / leaf / "public_surface.json" for leaf in LEAVES))
     verbs = [name.removeprefix("strategy-lab ") for name in own if name.startswith("strategy-lab ")]
-    pages = chain(*asked("RUN_PAGES"), *asked("CHARTS"), *asked("QUERIES"))
+    pages = chain(*from_doors("RUN_PAGES"), *from_doors("CHARTS"), *from_doors("QUERIES"))
     names = re.compile("|".join([*LEAVES, *parts, *verbs, *pages, *own["formats"]]))
     others = tests - of_leaves
     assert {line for line in others if not names.search(line.partition("[")[2])} == set()

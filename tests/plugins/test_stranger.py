@@ -304,9 +304,9 @@ def test_a_section_is_on_its_page_and_one_that_is_broken_is_left_out(
     packages.add("annex", f"[strategy_lab.sections]\n{entries}", sections=SECTIONS)
     monkeypatch.syspath_prepend(packages.folder)
     write_run(tmp_path / "placed-run", steps=20, windows=1)
-    shown = text_of(open_page("placement", tmp_path, run="placed-run"))
-    assert "placed-run, 0" in shown
-    assert "Not here" not in shown
+    text = text_of(open_page("placement", tmp_path, run="placed-run"))
+    assert "placed-run, 0" in text
+    assert "Not here" not in text
 
 
 def test_a_part_below_a_finding_is_on_the_page_why(

@@ -66,6 +66,7 @@ def write_stacks(
 def _end_ns(
     starts_ns: np.ndarray, lengths_ns: np.ndarray, gaps: Sequence[tuple[int, float, StackPlace]]
 ) -> int:
+    """When the last step ends, with the gaps (step, ms, place) that follow it."""
     last = len(starts_ns) - 1
     return int(starts_ns[-1] + lengths_ns[-1]) + int(
         sum(ms for step, ms, _ in gaps if step == last) * 1e6

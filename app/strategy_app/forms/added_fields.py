@@ -21,5 +21,5 @@ class StrategyFields:
 
 def added_fields(strategy: str) -> StrategyFields | None:
     """Those of a strategy; None if there are none, or they cannot be loaded."""
-    found: StrategyFields | None = loaded("fields", StrategyFields)[0].get(strategy)
-    return found
+    fields: StrategyFields | None = loaded("fields", StrategyFields)[0].get(strategy)
+    return fields

@@ -84,14 +84,17 @@ class _Step:
     is_traced: bool = False
 
 
-def whole_numbers(folder: Path) -> dict[str, Any] | None:
-    """The numbers of `headline_segment`, over all its steps; None if the run cannot be read."""
+def message_of_all_steps(folder: Path) -> dict[str, Any] | None:
+    """The live page's message with the key numbers of the `headline_segment` over all its steps.
+
+    None if the run cannot be read.
+    """
     try:
         profile = strategy_profiles.load(folder)
         segment = headline_segment(profile)
         if segment is None:  # no later event brings the numbers
-            none = (KeyNumber(key, None, MISSING, NO_STEP, None) for key in KEYS)
-            return _message("all", none, unanswered(0, NO_STEP))
+            missing = (KeyNumber(key, None, MISSING, NO_STEP, None) for key in KEYS)
+            return _message("all", missing, unanswered(0, NO_STEP))
         facts = gather_facts(profile, segment)
         return _message("all", key_numbers(facts), facts.stragglers)
     except (LabError, OSError, ValueError):
@@ -114,7 +117,7 @@ class LiveNumbers:
         own, changed = self._split_step(worker, step)
         if self._segment is not None and step.segment == self._segment.segment:
             self._whole = None
-            known = self._known(step.step)
+            known = self._step_numbered(step.step)
             known.phases.update({worker: own, **dict(changed)})
             if worker == 0:
                 known.event = step
@@ -126,9 +129,9 @@ class LiveNumbers:
         if isinstance(event, SegmentOpened) and not written.worker:
             self._segment, self._whole, self._capture = event, None, None
             self._steps.clear()
-            self._known(event.first_step).is_traced = True
+            self._step_numbered(event.first_step).is_traced = True
         elif isinstance(event, Retraced):
-            self._known(event.step).is_traced = True
+            self._step_numbered(event.step).is_traced = True
 
     def captured(self, measured: Communication) -> None:
         """Note what the collectives of a capture window did."""
@@ -175,7 +178,7 @@ class LiveNumbers:
     def _is_served(self) -> bool:
         return self._segment is not None and has_servers(self._segment)
 
-    def _known(self, number: int) -> _Step:
+    def _step_numbered(self, number: int) -> _Step:
         if number not in self._steps:
             self._steps[number] = _Step()
             if len(self._steps) > 2 * COMPARED:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from strategy_app.live.json_safe import dumps, plain
-from strategy_app.live.key_numbers import LiveNumbers, whole_numbers
+from strategy_app.live.key_numbers import LiveNumbers, message_of_all_steps
 from strategy_app.live.process_view import ProcessView
 from strategy_app.live.set_clock import SetClock
 from strategy_app.live.step_rows import RECENT_ROWS, StepRows, rows_ahead
@@ -183,7 +183,7 @@ class LiveRun:
             whole_is_due = self._advance()
             self._shown = self._as_shown()
         if whole_is_due:  # reads the whole run: another reader does not wait for it
-            whole = whole_numbers(self.folder)
+            whole = message_of_all_steps(self.folder)
             with self._reading:
                 self._numbers.settle(whole)
                 self._encode_numbers()
@@ -259,7 +259,7 @@ class LiveRun:
         rows = self._rows.since(rows_seen, current.num_rows)
         reset = rows is None or news_seen > current.num_news
         if reset or rows is None:
-            rows, news_seen, group_seen = self._rows.kept(current.num_rows), 0, -1
+            rows, news_seen, group_seen = self._rows.rows_until(current.num_rows), 0, -1
         news = self._news[news_seen : current.num_news]
         group = "null" if group_seen == current.group_version else current.group
         after = f"{current.key}-{current.num_rows}-{current.num_news}-{current.group_version}"

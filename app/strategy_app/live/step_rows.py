@@ -94,7 +94,7 @@ class StepRows:
             wanted = [self._recent[i] for i in range(seen - begin, until - begin)]
         return [row.encoded() for row in wanted]
 
-    def kept(self, until: int) -> list[str]:
+    def rows_until(self, until: int) -> list[str]:
         """Return the rows before number `until` that are kept, oldest first."""
         with self._lock:
             every = [*self._old, *self._recent]

@@ -9,14 +9,14 @@ from strategy_app.forms.configure import CONFIGURING, configure_page
 from strategy_app.server import state
 from strategy_app.widgets.picker import LAST_RUN
 
-asked = st.query_params.get("run")
-if asked is None and not st.session_state.get(CONFIGURING):
+requested_run = st.query_params.get("run")
+if requested_run is None and not st.session_state.get(CONFIGURING):
     # A second browser, or a way back from another page: show what runs, else what was looked at.
-    asked = state.lab().active_run() or st.session_state.get(LAST_RUN)
-    if asked is not None:
-        st.query_params["run"] = asked
+    requested_run = state.lab().active_run() or st.session_state.get(LAST_RUN)
+    if requested_run is not None:
+        st.query_params["run"] = requested_run
 
-if asked is None:
+if requested_run is None:
     with st.container(key="form"):
         configure_page()
 else:
@@ -24,6 +24,6 @@ else:
     st.empty()
     # Opens the sidebar before the run is read: the page moves while it is still empty.
     st.sidebar.html("<div></div>")
-    st.session_state[LAST_RUN] = asked
+    st.session_state[LAST_RUN] = requested_run
     st.session_state.pop(CONFIGURING, None)
-    watch_page(asked)
+    watch_page(requested_run)

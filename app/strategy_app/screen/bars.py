@@ -39,8 +39,10 @@ def show_bars(bars: Bars) -> None:
         f'<span class="sum">{as_html(units.milliseconds(whole))}</span></div>'
         for i, (name, whole) in enumerate(zip(bars.names, bars.sums, strict=True))
     ]
-    shown = [phase for phase, values in bars.parts.items() if any(values)]
-    legend = [f"<li>{_swatch(phase)}{as_html(phase_name(phase))}</li>" for phase in shown]
+    phases_with_time = [phase for phase, values in bars.parts.items() if any(values)]
+    legend = [
+        f"<li>{_swatch(phase)}{as_html(phase_name(phase))}</li>" for phase in phases_with_time
+    ]
     title = as_html(f"{bars.title}, {bars.unit}")
     with st.container(key=f"bars_{bars.key}"):
         st.html(

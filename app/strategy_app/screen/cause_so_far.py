@@ -50,21 +50,21 @@ def show_cause_so_far(path: Path, *, is_over: bool, num_segments: int = 0) -> No
 
 def _show(path: Path, num_segments: int, *, is_over: bool) -> None:
     key = f"cause_so_far {path}"
-    of, last = st.session_state.get(key, (None, None))
-    known: _CauseSoFar | None = last if of == num_segments else None
+    num_then, last = st.session_state.get(key, (None, None))
+    cause: _CauseSoFar | None = last if num_then == num_segments else None
     is_large = not is_over and _num_bytes(path) > MOST_BYTES
-    if is_over or not (is_large or (known and time.monotonic() < known.due_s)):
+    if is_over or not (is_large or (cause and time.monotonic() < cause.due_s)):
         try:
-            known = _read(path, is_over=is_over)
+            cause = _read(path, is_over=is_over)
         except LabError:
             return  # the page says so
-        st.session_state[key] = num_segments, known
-    if known is None:
+        st.session_state[key] = num_segments, cause
+    if cause is None:
         st.caption(TOO_LARGE)
         return
-    _draw(known, is_over=is_over)
+    _draw(cause, is_over=is_over)
     if is_large:
-        st.caption(f"Of its first {known.num_steps:,} steps. {TOO_LARGE}")
+        st.caption(f"Of its first {cause.num_steps:,} steps. {TOO_LARGE}")
 
 
 def _num_bytes(path: Path) -> int:
@@ -94,7 +94,7 @@ def _read(path: Path, *, is_over: bool) -> _CauseSoFar:
     begin_s = time.monotonic()
     opened = open_run(path)
     segment = headline_segment(opened.profile) if is_over else newest_segment(opened.profile)
-    known = _known(opened, segment.segment) if segment else ()
+    known = _headline_and_cause(opened, segment.segment) if segment else ()
     failure = explained_without_steps(opened.profile)
     num_steps = opened.profile.table("steps").num_rows
     now_s = time.monotonic()
@@ -141,7 +141,7 @@ def newest_segment(profile: Profile) -> SegmentOpened | None:
     return profile.segments[-1] if profile.segments else None
 
 
-def _known(
+def _headline_and_cause(
     opened: OpenRun, segment: int
 ) -> tuple[tuple[str, ...], Finding | None, Shares | None, Code | None]:
     """A segment's headline, its first cause, what fills its loop, and its line with its time."""

@@ -13,7 +13,7 @@ from strategy_app.widgets import table as grid
 from strategy_app.widgets.html_table import html_table
 from strategy_app.widgets.text import as_markdown, plain
 from strategy_profiles.answers.answer import Column, Table, Unit, Value
-from strategy_profiles.answers.text import by_group, is_text, written
+from strategy_profiles.answers.text import by_group, cell_text, is_text
 from strategy_profiles.reporting import units
 
 MOST_ROWS, MOST_SEARCHED = 10, 5_000
@@ -70,7 +70,7 @@ def _show_parts(table: Table) -> None:
             [column.title for column in table.columns],
             [
                 [
-                    plain(written(value, column.unit), LONGEST)
+                    plain(cell_text(value, column.unit), LONGEST)
                     for column, value in zip(table.columns, row, strict=True)
                 ]
                 for row in table.rows
@@ -151,8 +151,8 @@ def _scaled(unit: Unit, known: Collection[float]) -> _Scaled:
         factor = 100.0
     if unit in ("count", "bytes") or most * factor >= 999.5:
         return _Scaled(suffix, factor, "localized")
-    shown = [units.rounded(value * factor) for value in known]
-    decades = {floor(log10(value)) for value in shown if value}
+    rounded = [units.rounded(value * factor) for value in known]
+    decades = {floor(log10(value)) for value in rounded if value}
     # `%.3g` leaves out the zeros at the end: 84 beside 96.3.
     is_even = len(decades) == 1 and max(decades) <= 2
     return _Scaled(suffix, factor, f"%.{2 - max(decades)}f" if is_even else "%.3g")

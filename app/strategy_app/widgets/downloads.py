@@ -63,7 +63,7 @@ def unavailable(profile: Profile, name: str) -> str | None:
     if name != "xplane":
         return None
     with suppress(OSError):  # deleted while it was shown
-        found = (files_below(folder.xplane) for folder in worker_folders(profile.path))
-        if any(file.suffix == ".pb" for files in found for file in files):
+        captured_files = (files_below(folder.xplane) for folder in worker_folders(profile.path))
+        if any(file.suffix == ".pb" for files in captured_files for file in files):
             return None
     return "Not available: this run kept no raw captures (capture.keep_xplane)."

@@ -108,7 +108,7 @@ def grid_as_html(
     """
     heads = [_label(configs.get(name), name) for name in values]
     rows = [
-        [_written(configs.get(name), value) for name, value in zip(values, row, strict=True)]
+        [_cell_text(configs.get(name), value) for name, value in zip(values, row, strict=True)]
         for row in zip(*(column[:MOST_ROWS] for column in values.values()), strict=True)
     ]
     texts = {
@@ -124,18 +124,18 @@ def grid_as_html(
 def row_title(values: Mapping[str, Sequence[object]], configs: Mapping[str, Any], row: int) -> str:
     """A row by the values of its first columns."""
     names = list(values)[:TITLE_COLUMNS]
-    return " · ".join(_written(configs.get(name), values[name][row]) for name in names)
+    return " · ".join(_cell_text(configs.get(name), values[name][row]) for name in names)
 
 
 def _label(config: Any, name: str) -> str:
     return str((config or {}).get("label") or name)
 
 
-def _written(config: Any, value: object) -> str:
-    return written(value, ((config or {}).get("type_config") or {}).get("format"))
+def _cell_text(config: Any, value: object) -> str:
+    return grid_text(value, ((config or {}).get("type_config") or {}).get("format"))
 
 
-def written(value: object, form: str | None) -> str:
+def grid_text(value: object, form: str | None) -> str:
     """A value as Streamlit's grid writes it, by the `format` of its column."""
     if value is None or value != value:  # noqa: PLR0124, NaN
         return units.MISSING

@@ -74,17 +74,19 @@ def places() -> tuple[Place, ...]:
 
 
 def _with_added(place: Place, added: Mapping[str, Page]) -> Place:
-    here = {address: page for address, page in added.items() if page.place == place.title}
-    known = {*place.pages, *here}
+    added_pages = {address: page for address, page in added.items() if page.place == place.title}
+    known = {*place.pages, *added_pages}
     entries = list(place.entries)
-    for address, page in here.items():
+    for address, page in added_pages.items():
         if page.beside not in known:  # alone, too, without the page that it is beside
             pages = [each.page for each in entries]
             at = pages.index(page.before) if page.before in pages else len(pages)
             modes = ((address, page.way),) if page.way else ()
             entries.insert(at, Entry(address, page.title, modes))
     for number, entry in enumerate(entries):
-        beside = [(each, page.title) for each, page in here.items() if page.beside == entry.page]
+        beside = [
+            (each, page.title) for each, page in added_pages.items() if page.beside == entry.page
+        ]
         entries[number] = replace(entry, modes=(*entry.modes, *beside))
     return replace(place, entries=tuple(entries))
 

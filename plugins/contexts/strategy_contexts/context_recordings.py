@@ -168,7 +168,7 @@ class ContextRecordings:
         ended: list[Recording] = []
         with self._lock:
             self._forget_lost_viewers()
-            wanted = self._wanted()
+            wanted = self._watched_keys()
             self._queue = [key for key in self._queue if key in wanted]
             for key, recording in list(self._running.items()):
                 if not recording.is_running:
@@ -203,7 +203,7 @@ class ContextRecordings:
         else:
             self._queue.append(key)
 
-    def _wanted(self) -> set[Key]:
+    def _watched_keys(self) -> set[Key]:
         return {
             key
             for viewer, keys in self._watched.items()

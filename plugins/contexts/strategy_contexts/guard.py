@@ -39,7 +39,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the guard ends when its stdin does
     folder = Path(sys.argv[1])
-    scratch.own(folder)
+    scratch.hold(folder)
     if sys.platform == "linux":
         reaper.adopt_orphans()
     request = sys.stdin.buffer.readline()

@@ -20,8 +20,8 @@ from strategy_core.runtime import logical_devices
 from strategy_profiles.spec.run_spec import parse_spec
 
 
-def anew(name: str) -> dict[str, Any]:
-    """Record a demonstration in this process, as the file keeps it: without title and source."""
+def recorded_document(name: str) -> dict[str, Any]:
+    """Record a demonstration in this process; its document without title, text and source."""
     spec = parse_spec({"strategy": STRATEGY, "devices": DEVICES})
     source = course.demonstration(name).source
     recorded = demonstration.record(source, demonstration.strategy_of(spec), Path("program.py"))
@@ -38,7 +38,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # a program is written beside its recording
         for name in COURSE:
-            text = json.dumps(anew(name), separators=(",", ":"))
+            text = json.dumps(recorded_document(name), separators=(",", ":"))
             (target / file_of(name).name).write_text(f"{text}\n", encoding="utf-8")
 
 

@@ -35,7 +35,7 @@ def package_check(requires: Sequence[str] | None = None) -> Check:
         requires = (own.requires if own else None) or []
     needed = [Requirement(text) for text in requires]
     checked = [item for item in needed if _is_always_needed(item) or _is_of_used_extra(item)]
-    wrong = [why for item in checked if (why := _why_not(item))]
+    wrong = [why for item in checked if (why := _why_unmet(item))]
     if not requires:
         return missing(
             "packages",
@@ -88,7 +88,8 @@ def _is_of_used_extra(item: Requirement) -> bool:
     return any(metadata.distributions(name=item.name))
 
 
-def _why_not(item: Requirement) -> str | None:
+def _why_unmet(item: Requirement) -> str | None:
+    """Why a package is not as it is required; None if it is."""
     try:
         version = metadata.version(item.name)
     except metadata.PackageNotFoundError:

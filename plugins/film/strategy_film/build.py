@@ -118,9 +118,11 @@ def make_scene(profile: Profile, step: FilmStep) -> Scene:
         others = _other_devices(rows, node_of)
         node_of |= {device: len(nodes) + number for number, device in enumerate(others)}
         short = short_names([*others, *node_of])
-        group_at = {_place(item.device or ""): groups[item.worker] for item in rows.own.values()}
+        group_at = {
+            _process_part(item.device or ""): groups[item.worker] for item in rows.own.values()
+        }
         nodes += [
-            _still(short[device], short[device], group_at.get(_place(device), 0))
+            _still(short[device], short[device], group_at.get(_process_part(device), 0))
             for device in others
         ]
         moved = sent_tensors(rows, node_of, names)
@@ -244,7 +246,7 @@ def _other_devices(rows: Rows, node_of: dict[str, int]) -> list[str]:
     return sorted(device for device in ends if device not in node_of)
 
 
-def _place(device: str) -> str:
+def _process_part(device: str) -> str:
     """Return the part of a device's name that those of the same process or host share."""
     return device.rpartition("/")[0]
 

@@ -61,16 +61,18 @@ class Captions:
 
     def all(self) -> tuple[Caption, ...]:
         """Return captions in order of time, the first one at the film's start."""
-        said: list[Stretch] = []
+        captioned: list[Stretch] = []
         by_size = sorted(self.exchanges, key=lambda each: -(each.bytes or 0))
         for exchange in by_size:
             if exchange.source != "derived":
                 for part in [*self._entering(exchange), self._moving(exchange)]:
-                    said += _uncovered(self._inside(part), said)
-        cut = [piece for gap in _gaps(said, self.length_ns) for piece in self._cut(gap)]
-        said += [each._replace(text=self._summary(each)) for each in cut]
+                    captioned += _uncovered(self._inside(part), captioned)
+        # What no exchange covers is summarised, in pieces of a length that can be read.
+        gaps = _gaps(captioned, self.length_ns)
+        pieces = [piece for gap in gaps for piece in self._pieces_of(gap)]
+        captioned += [piece._replace(text=self._summary(piece)) for piece in pieces]
         captions: list[Caption] = []
-        for start, _, text in sorted(said):
+        for start, _, text in sorted(captioned):
             if not captions or captions[-1].text != text:
                 captions.append(Caption(start, text))
         return tuple(captions)
@@ -84,30 +86,30 @@ class Captions:
         if not is_noticeable(exchange.all_entered_ns - exchange.first_entered_ns, self.length_ns):
             return []
         order = sorted(exchange.members, key=lambda member: member.entered_ns)
-        what = f"in the {_named(exchange)}"
+        what = f"in the {_exchange_text(exchange)}"
         stretches = []
         for number, (before, after) in enumerate(pairwise(order), 1):
             inside = [member.node for member in order[:number]]
             absent = [member.node for member in order[number:]]
-            them = f"{self._them(inside)} {_verb(inside, 'waits', 'wait')} {what}"
-            awaited = "the others" if number == 1 and len(absent) > 1 else self._them(absent)
-            text = f"{_capital(them)} for {awaited}."
+            waiting = f"{self._nodes_text(inside)} {_verb(inside, 'waits', 'wait')} {what}"
+            awaited = "the others" if number == 1 and len(absent) > 1 else self._nodes_text(absent)
+            text = f"{_capital(waiting)} for {awaited}."
             if len(absent) == 1:
                 usual_ns = float(np.median([member.entered_ns for member in order[:-1]]))
                 late = units.milliseconds((after.entered_ns - usual_ns) / 1e6)
-                text = f"{_capital(awaited)} is {late} late: {them}."
+                text = f"{_capital(awaited)} is {late} late: {waiting}."
             stretches.append(Stretch(before.entered_ns, after.entered_ns, text))
         return stretches
 
     def _moving(self, exchange: Exchange) -> Stretch:
         took = units.milliseconds((exchange.end_ns - exchange.all_entered_ns) / 1e6)
-        who = self._them([member.node for member in exchange.members])
-        text = f"The {_named(exchange)} runs between {who}"
+        who = self._nodes_text([member.node for member in exchange.members])
+        text = f"The {_exchange_text(exchange)} runs between {who}"
         if exchange.ring:
             text += f", in {exchange.ring.rounds} rounds around the ring"
         return Stretch(exchange.all_entered_ns, exchange.end_ns, f"{text}: {took}.")
 
-    def _cut(self, gap: Stretch) -> list[Stretch]:
+    def _pieces_of(self, gap: Stretch) -> list[Stretch]:
         count = max(1, round((gap.end_ns - gap.start_ns) / self.length_ns * _STRETCHES))
         edges = np.linspace(gap.start_ns, gap.end_ns, count + 1).astype(np.int64).tolist()
         return [Stretch(start, end) for start, end in pairwise(edges) if end > start]
@@ -120,14 +122,14 @@ class Captions:
                 by_phase[phase].append(number)
         said = [*self._sent(stretch), *self._waiting(by_phase["wait"], stretch)]
         said += [
-            f"{self._them(by_phase[phase])} {_verb(by_phase[phase], one, many)}"
+            f"{self._nodes_text(by_phase[phase])} {_verb(by_phase[phase], one, many)}"
             for phase, one, many in _WORK
             if by_phase[phase]
         ]
         if said:
             return f"{_capital('; '.join(said[:_MOST_CLAUSES]))}."
         if by_phase["outside"] and not by_phase["idle"]:
-            return f"{_capital(self._them(by_phase['outside']))}: outside of this step."
+            return f"{_capital(self._nodes_text(by_phase['outside']))}: outside of this step."
         return "No replica runs an op: Python and the runtime are between ops."
 
     def _waiting(self, waiting: list[int], stretch: Stretch) -> list[str]:
@@ -147,9 +149,9 @@ class Captions:
             else:
                 by_awaited[awaited].append(node)
         return [
-            f"{self._them(them)} {_verb(them, 'waits', 'wait')} for "
-            f"{awaited if isinstance(awaited, str) else self._them([awaited])}"
-            for awaited, them in by_awaited.items()
+            f"{self._nodes_text(nodes)} {_verb(nodes, 'waits', 'wait')} for "
+            f"{awaited if isinstance(awaited, str) else self._nodes_text([awaited])}"
+            for awaited, nodes in by_awaited.items()
         ]
 
     def _unknown(self, node: int, stretch: Stretch) -> str:
@@ -173,13 +175,13 @@ class Captions:
         (way, node), size = max(sizes.items(), key=lambda item: item[1], default=(("", 0), 0))
         if size < max(_FEWEST_BYTES, _FEWEST_SHARE * total):
             return []
-        one, others = self._them([node]), sorted(ends[way, node])
+        one, others = self._nodes_text([node]), sorted(ends[way, node])
         if way == "from":
-            return [f"{one} sends {units.size(size)} to {self._them(others)}"]
+            return [f"{one} sends {units.size(size)} to {self._nodes_text(others)}"]
         verb = _verb(others, "sends", "send")
-        return [f"{self._them(others)} {verb} {units.size(size)} to {one}"]
+        return [f"{self._nodes_text(others)} {verb} {units.size(size)} to {one}"]
 
-    def _them(self, which: Sequence[int]) -> str:
+    def _nodes_text(self, which: Sequence[int]) -> str:
         """Return `replica 2`, `replicas 0 and 1`, `all 4 replicas`, `12 replicas`."""
         if len(which) == 1:
             return self.nodes[which[0]].title
@@ -192,7 +194,7 @@ class Captions:
         return f"{noun}s {units.listed(numbers)}"
 
 
-def _named(exchange: Exchange) -> str:
+def _exchange_text(exchange: Exchange) -> str:
     return (
         exchange.op if exchange.bytes is None else f"{exchange.op} of {units.size(exchange.bytes)}"
     )

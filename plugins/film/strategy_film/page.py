@@ -74,7 +74,7 @@ def show_page() -> None:
 
 def pick_step(opened: OpenRun, steps: Sequence[FilmStep]) -> FilmStep:
     """A select box bound to the query parameter `step`; without one, the usual step."""
-    named = _named(steps, st.query_params.get(KEY, ""))
+    named = _step_numbered(steps, st.query_params.get(KEY, ""))
     usual = opened.ask(usual_step, steps)
     chosen: FilmStep = st.selectbox(
         "Captured step" if usual.source == "measured" else "Step",
@@ -97,14 +97,14 @@ def say_unknown(
     """
     is_of_this_run = st.session_state.get(SHOWN_RUN, name) == name
     st.session_state[SHOWN_RUN] = name
-    if in_address is not None and is_of_this_run and _named(steps, in_address) is None:
+    if in_address is not None and is_of_this_run and _step_numbered(steps, in_address) is None:
         st.warning(
             f"This run has no captured step {as_markdown(in_address, 40)}. "
             f"The film is of step {step.step:,}."
         )
 
 
-def _named(steps: Sequence[FilmStep], text: str) -> FilmStep | None:
+def _step_numbered(steps: Sequence[FilmStep], text: str) -> FilmStep | None:
     number = whole_or_none(text)
     return next((item for item in steps if item.step == number), None)
 

@@ -96,6 +96,7 @@ def _own_steps(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict
 
 
 def _of_marks(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict[int, OwnStep]:
+    """By replica the step of a film without a capture, from light timestamps."""
     rows, _ = uncaptured_ranks(profile)
     rows = rows.only((rows.segment == step.segment) & (rows.step == step.step))
     devices = dict(enumerate(segment.replica_devices))

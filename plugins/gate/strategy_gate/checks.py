@@ -56,10 +56,12 @@ def _of_group(baseline: Baseline, group: str, runs: Sequence[CheckedRun]) -> Ite
         if known is None:  # a note of the gate names it
             continue
         values = [(run.exact.value(group, name), run.run.run) for run in runs]
-        yield _one(group, name, known, values)
+        yield _check_value(group, name, known, values)
 
 
-def _one(group: str, name: str, accepted: Value, values: list[tuple[Value, str]]) -> ExactCheck:
+def _check_value(
+    group: str, name: str, accepted: Value, values: list[tuple[Value, str]]
+) -> ExactCheck:
     lost = next((run for value, run in values if value is None), None)
     if lost is not None:
         return ExactCheck(group, name, accepted, None, lost, "unknown", NOT_RECORDED)

@@ -32,7 +32,7 @@ def seen_annotations(host: HostProfile) -> str:
     if USER_ANNOTATION not in names:
         return ""
     is_one = (host.spans.op == names.index(USER_ANNOTATION)) & (host.spans.device < 0)
-    return _named(host, np.flatnonzero(is_one & ~_is_collective(host)))
+    return _frequent_names(host, np.flatnonzero(is_one & ~_is_collective(host)))
 
 
 def no_devices(hosts: Sequence[HostProfile]) -> str:
@@ -57,7 +57,7 @@ def no_collectives(hosts: Sequence[HostProfile]) -> str | None:
     where = f"no collective is recognised on {'its' if has_devices else 'any'} device"
     for host in hosts:
         at = np.flatnonzero((host.spans.device < 0) & _is_collective(host))
-        if named := _named(host, at):
+        if named := _frequent_names(host, at):
             return f"{where}, though the host calls {named}"
     if not_recognised(hosts):
         return "no collective is recognised in the captured steps"
@@ -88,7 +88,7 @@ def _is_collective(host: HostProfile) -> NDArray[np.bool_]:
     return np.asarray([*is_named, False], bool)[host.spans.name]
 
 
-def _named(host: HostProfile, at: Ints) -> str:
+def _frequent_names(host: HostProfile, at: Ints) -> str:
     """Return the most frequent names of events, with their counts, for a sentence."""
     counts = Counter(host.spans.name[at].tolist())
     names = [

@@ -124,7 +124,7 @@ def _read(event: Event, length_us: float, base_ns: int, names: _Names) -> Comple
     args = event.args if isinstance(event.args, dict) else {}
     category = str(event.cat).lower()[:100] if event.cat else ""
     role = ROLES.get(category)
-    plane, line = _place(event, category, args, names)
+    plane, line = _plane_and_line(event, category, args, names)
     whole_us = int(start_us)  # a float holds the time since 1970 in us, not in ns
     start_ns = whole_us * 1000 + round((start_us - whole_us) * 1e3)
     end_ns = start_ns + round(length_us * 1e3)
@@ -140,7 +140,9 @@ def _read(event: Event, length_us: float, base_ns: int, names: _Names) -> Comple
     )
 
 
-def _place(event: Event, category: str, args: Mapping[str, Any], names: _Names) -> tuple[str, str]:
+def _plane_and_line(
+    event: Event, category: str, args: Mapping[str, Any], names: _Names
+) -> tuple[str, str]:
     """Return plane and line: by the category, if it is known, else by the process."""
     pid, tid = str(event.pid), str(event.tid)
     role = ROLES.get(category)

@@ -180,7 +180,7 @@ def _fill(recording: Recording, events: list[_Event], base_ns: int) -> None:
         columns.kind.append(plane.kinds.setdefault((event.name, event.category), len(plane.kinds)))
         columns.start_ns.append(event.start_ns)
         columns.end_ns.append(event.end_ns)
-        for name, value in _known(event, plane):
+        for name, value in _known_stats(event, plane):
             columns.stats.setdefault(name, []).append((index, value))
     for name, builder in planes.items():
         recording.planes.append(_plane(name, builder))
@@ -207,7 +207,7 @@ def _is_kept(event: CompleteEvent, recording: Recording) -> bool:
     return True
 
 
-def _known(event: CompleteEvent, plane: _PlaneBuilder) -> Iterator[tuple[str, int]]:
+def _known_stats(event: CompleteEvent, plane: _PlaneBuilder) -> Iterator[tuple[str, int]]:
     for name, value in event.stats.items():
         if name in INTEGER_STATS and (number := _number(value)) is not None:
             yield name, number

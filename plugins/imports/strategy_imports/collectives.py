@@ -86,7 +86,7 @@ def find_collectives(
 
 
 def bytes_of_hlo(text: str) -> int:
-    """Return the size S of a collective from the text of its HLO instruction; -1 if not told.
+    """Return the size S of a collective from the text of its HLO instruction; -1 if unknown.
 
     `%all-reduce = f32[8,4]{1,0} all-reduce(f32[8,4]{1,0} %x), ...` reduces 128 bytes. S of a
     reduce-scatter is its operand, S of an all-gather its result.

@@ -44,18 +44,18 @@ def lines_of(plane: Plane) -> DeviceLines:
     A GPU has a line per stream, a TPU core `XLA Ops` and `Async XLA Ops`. Lines of framework ops
     are made from these, so that they count only where a profile has no others.
     """
-    streams = _named(plane, "Stream")
-    ops = _named(plane, "XLA Ops") + _named(plane, "Async XLA Ops")
-    framework = _named(plane, "TensorFlow Ops") + _named(plane, "Framework Ops")
+    streams = _lines_named(plane, "Stream")
+    ops = _lines_named(plane, "XLA Ops") + _lines_named(plane, "Async XLA Ops")
+    framework = _lines_named(plane, "TensorFlow Ops") + _lines_named(plane, "Framework Ops")
     return DeviceLines(
         executed=streams or ops or framework,
-        waits=_named(plane, "XLA TraceMe"),
-        modules=_named(plane, "XLA Modules"),
-        steps=[line for line in _named(plane, "Steps") if len(line)],
+        waits=_lines_named(plane, "XLA TraceMe"),
+        modules=_lines_named(plane, "XLA Modules"),
+        steps=[line for line in _lines_named(plane, "Steps") if len(line)],
     )
 
 
-def _named(plane: Plane, name: str) -> list[Line]:
+def _lines_named(plane: Plane, name: str) -> list[Line]:
     """Return the lines with this name, or with this and a number or a remark after it."""
     pattern = re.compile(rf"{name}(?:$|[ #/(].*)", re.IGNORECASE | re.DOTALL)
     return [line for line in plane.lines if len(line) and pattern.match(line.name)]

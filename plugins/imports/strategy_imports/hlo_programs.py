@@ -164,18 +164,19 @@ class _Program:
                 self._frames_at = first, last
 
     def _read_computation(self, begin: int, end: int) -> None:
-        read, own_id = _Computation(), -1 - len(self._computations)
+        """Add the computation of these bytes; one without an id gets one below zero."""
+        computation, own_id = _Computation(), -1 - len(self._computations)
         for number, kind, first, last in fields(self._buffer, begin, end):
             if number == _INSTRUCTIONS and kind == BYTES:
-                read.instructions.append((first, last))
+                computation.instructions.append((first, last))
             elif number == _ID and kind == VARINT:
                 own_id = first
             elif number == _ROOT and kind == VARINT:
-                read.root = first
-        self._num_instructions += len(read.instructions)
+                computation.root = first
+        self._num_instructions += len(computation.instructions)
         if self._num_instructions > _MOST_INSTRUCTIONS:
             raise DamagedError(begin, f"more than {_MOST_INSTRUCTIONS:,} instructions")
-        self._computations[own_id] = read
+        self._computations[own_id] = computation
 
     def ops(self, wanted: Set[bytes]) -> Iterator[HloOp]:
         for computation in self._computations.values():

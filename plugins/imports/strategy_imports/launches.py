@@ -68,18 +68,24 @@ def told_by_host(on_devices: Spans, host: Spans, call: Ints, names: Sequence[str
     size[copied] = np.where(size[copied] >= 0, size[copied], host.bytes[call[copied]])
     outer = host.take(~(host.correlation > 0))
 
-    def told(column: Ints, is_known: NDArray[np.bool_], *, of_one: bool = False) -> Ints:
+    def of_annotation(column: Ints, is_known: NDArray[np.bool_], *, of_one: bool = False) -> Ints:
+        """By launch the value that the innermost host event around it has in a column, or -1.
+
+        With `of_one` an event that is around several launches counts for none.
+        """
         teller = _innermost(outer, np.flatnonzero(is_known), host, call[at])
         if of_one:
             teller = np.where(np.bincount(teller + 1)[teller + 1] == 1, teller, -1)
         return np.where(teller >= 0, np.append(column, -1)[teller], -1)
 
-    annotated = told(outer.name, np.isin(outer.name, named))
+    annotated = of_annotation(outer.name, np.isin(outer.name, named))
     is_bare = (name[at] == on_devices.op[at]) & (annotated >= 0)
     name[at] = np.where(is_bare, annotated, name[at])
-    told_size = told(outer.bytes, outer.bytes >= 0, of_one=True)
-    size[at] = np.where(size[at] >= 0, size[at], told_size)
-    group[at] = np.where(group[at] > 0, group[at], told(outer.group_size, outer.group_size > 0))
+    size_around = of_annotation(outer.bytes, outer.bytes >= 0, of_one=True)
+    size[at] = np.where(size[at] >= 0, size[at], size_around)
+    group[at] = np.where(
+        group[at] > 0, group[at], of_annotation(outer.group_size, outer.group_size > 0)
+    )
     return on_devices.with_columns(bytes=size, group_size=group, name=name)
 
 

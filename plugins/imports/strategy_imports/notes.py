@@ -51,7 +51,7 @@ def what_is_known(files: FoundFiles, hosts: Sequence[HostProfile]) -> ImportNote
     if not all(host.recording.start_ns for host in hosts):
         notes.append("The profile does not say when it was recorded: times begin at 1970")
     warnings = [
-        f"{_named(host, hosts)}{problem}"
+        f"{_host_prefix(host, hosts)}{problem}"
         for host in hosts
         for problem in host.recording.problems[:_MOST_PROBLEMS]
     ]
@@ -248,5 +248,5 @@ def _slices(hosts: Sequence[HostProfile]) -> list[str]:
     return notes
 
 
-def _named(host: HostProfile, hosts: Sequence[HostProfile]) -> str:
+def _host_prefix(host: HostProfile, hosts: Sequence[HostProfile]) -> str:
     return f"{host.recording.host}: " if len(hosts) > 1 else ""

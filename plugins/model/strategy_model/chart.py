@@ -304,9 +304,9 @@ def _cell_text(block: Block, share: Share, names: Mapping[str, str], num_steps: 
 
 def _move_text(picture: ModelPicture, move: Move, names: Mapping[str, str]) -> str:
     source, target = picture.blocks[move.source], picture.blocks[move.target]
-    title = f"<b>{_named(source)} to {_named(target)}</b>"
+    title = f"<b>{_block_title(source)} to {_block_title(target)}</b>"
     if source is target:
-        title = f"<b>Within {_named(source)}</b>"
+        title = f"<b>Within {_block_title(source)}</b>"
     size = "unknown size" if move.bytes is None else units.size(move.bytes)
     lines = [title, f"{size} a step in {move.num_sends:,.3g} sends"]
     for sender, receiver, part in move.pairs[:_MOST_PAIRS]:
@@ -317,6 +317,6 @@ def _move_text(picture: ModelPicture, move: Move, names: Mapping[str, str]) -> s
     return "<br>".join([*lines, f"and {more} more pairs of devices"] if more > 0 else lines)
 
 
-def _named(block: Block) -> str:
+def _block_title(block: Block) -> str:
     title = label(block.title, 40)
     return f"gradient of {title}" if block.part == "gradient" and block.layers else title

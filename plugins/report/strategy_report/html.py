@@ -8,7 +8,14 @@ from typing import Any
 from markupsafe import Markup
 
 from strategy_profiles.answers.answer import Answer, Bold, Line, Lines, Missing, Numbers
-from strategy_profiles.answers.text import by_group, cut, is_text, most_rows, sorted_by, written
+from strategy_profiles.answers.text import (
+    by_group,
+    cell_text,
+    is_text,
+    most_rows,
+    rows_left_out,
+    sorted_by,
+)
 from strategy_profiles.reporting.document import render
 from strategy_profiles.reporting.downsample import MAX_POINTS, bucket_size, series
 from strategy_profiles.reporting.palette import DEVICE_COLOURS, GREY
@@ -19,7 +26,7 @@ def as_html(answer: Answer, of: str = "") -> Markup:
 
     Its charts are places that a script fills with `charts(answer, of)`.
     """
-    functions = (by_group, cut, is_text, most_rows, per_point, sorted_by, written, zip)
+    functions = (by_group, cell_text, is_text, most_rows, per_point, rows_left_out, sorted_by, zip)
     is_of_charts = all(isinstance(part, Lines | Missing) for part in answer.parts)
     context = {"item": answer, "of": of, "Bold": Bold, "is_of_charts": is_of_charts} | {
         each.__name__: each for each in functions

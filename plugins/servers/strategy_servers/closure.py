@@ -74,7 +74,7 @@ def build_step(
       delays_ms: real delays by worker index, between its gradients and their push.
       pushes: receives what is sent to each variable when the step is traced.
     """
-    make = _lesson if workload.train_step is None else _own
+    make = _lesson if workload.train_step is None else _own_step
     replica_step = make(model, held, workload, delays_ms, pushes)
 
     def timed_step(source: Any) -> tf.Tensor:
@@ -144,7 +144,7 @@ def _lesson(
     return replica_step
 
 
-def _own(
+def _own_step(
     model: Any,
     held: StepVariables,
     workload: Workload,

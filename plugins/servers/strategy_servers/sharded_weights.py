@@ -69,7 +69,7 @@ class StepVariables:
         for gradient, parts in zip(gradients, self.weights, strict=True):
             if gradient is not None:
                 sizes = [part.shape[0] for part in parts] if len(parts) > 1 else []
-                pairs += zip(_cut(gradient, sizes), parts, strict=True)
+                pairs += zip(_split_gradient(gradient, sizes), parts, strict=True)
         return pairs
 
 
@@ -149,7 +149,7 @@ def _together(parts: list[tf.Tensor]) -> tf.Tensor:
     return parts[0] if len(parts) == 1 else tf.concat(parts, axis=0)
 
 
-def _cut(gradient: Any, sizes: Sequence[int]) -> list[Any]:
+def _split_gradient(gradient: Any, sizes: Sequence[int]) -> list[Any]:
     """Split a gradient into pieces of these sizes; a single piece without sizes."""
     if not sizes:
         return [gradient]

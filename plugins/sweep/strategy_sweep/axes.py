@@ -115,7 +115,7 @@ def combine(base: RunSpec, axes: Axes, inventory: Inventory) -> Combinations:
     kept: list[tuple[Configuration, RunSpec, DevicePlan]] = []
     left_out: list[LeftOut] = []
     validation.check(base, inventory)
-    named = _named(base, axes, inventory)
+    named = _labelled_axes(base, axes, inventory)
     for values in itertools.product(*axes.values()):
         combination = dict(zip(axes, values, strict=True))
         changes = fields_of(base, combination, inventory)
@@ -151,7 +151,7 @@ def combine(base: RunSpec, axes: Axes, inventory: Inventory) -> Combinations:
     return Combinations([item for item, _, _ in kept], reference, left_out)
 
 
-def _named(base: RunSpec, axes: Axes, inventory: Inventory) -> list[str]:
+def _labelled_axes(base: RunSpec, axes: Axes, inventory: Inventory) -> list[str]:
     """Return the axes that labels name: not those with one value that is the base's own."""
 
     def is_own(field: str) -> bool:

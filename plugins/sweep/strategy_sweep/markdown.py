@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_profiles.answers.answer import Answer, Table
-from strategy_profiles.answers.text import is_text, written
+from strategy_profiles.answers.text import cell_text, is_text
 from strategy_profiles.reporting.markdown import as_text
 
 
@@ -23,7 +23,7 @@ def _lines(table: Table) -> Iterator[str]:
     yield _row("---" if is_text(column.unit) else "---:" for column in table.columns)
     for row in table.rows:
         cells = zip(row, table.columns, strict=True)
-        yield _row(as_text(written(value, column.unit)) for value, column in cells)
+        yield _row(as_text(cell_text(value, column.unit)) for value, column in cells)
 
 
 def _row(cells: Iterator[str]) -> str:

@@ -127,7 +127,7 @@ def results(sweep: Sweep) -> Results:
                 why=now.stopped.get(index, ""),
             )
         )
-    return Results(sweep, now, tuple(sorted(table, key=_place)))
+    return Results(sweep, now, tuple(sorted(table, key=_rank)))
 
 
 def _state(index: int, best: int | None, now: SweepProgress, runs: Sequence[MeasuredRun]) -> State:
@@ -142,7 +142,7 @@ def _state(index: int, best: int | None, now: SweepProgress, runs: Sequence[Meas
     return "not compared" if now.level is None else "not distinguishable"
 
 
-def _place(item: Result) -> tuple[bool, bool, float]:
+def _rank(item: Result) -> tuple[bool, bool, float]:
     rate = item.examples_per_second_at_median
     return item.state != "fastest", rate is None, -(rate.middle if rate else 0.0)
 

@@ -85,11 +85,11 @@ def _show_links(results: Results, item: Result) -> None:
         for page, label in (("overview", "Why"), ("timeline", "Timeline")):
             page_link(page, label, run=item.runs[-1])
         if item.index != results.sweep.reference and results.reference.runs:
-            page_link("compare", "Compare with the default", query=_both(results, item))
+            page_link("compare", "Compare with the default", query=_comparison_query(results, item))
         offer_copy(results.spec(item.index))
 
 
-def _both(results: Results, item: Result) -> dict[str, Any]:
+def _comparison_query(results: Results, item: Result) -> dict[str, Any]:
     query: dict[str, Any] = {}
     for side, runs in (("a", results.reference.runs), ("b", item.runs)):
         query |= {side: runs[0], f"more_{side}": list(runs[1:])}

@@ -21,7 +21,7 @@ def headline(results: Results) -> str:
         return "Nothing is measured yet."
     rate = interval_text(winner.examples_per_second_at_median)
     among = f"{_rank(results)} of {_configurations(results)}"
-    text = f"{among}{_compared(results)}: {winner.label}, {rate} examples/s"
+    text = f"{among}{_too_few_rounds(results)}: {winner.label}, {rate} examples/s"
     if winner.index == results.sweep.reference:
         text += f", which is the default{_next(results)}"
     elif winner.of_reference is not None:
@@ -136,7 +136,8 @@ def _configurations(results: Results) -> str:
     return f"{some}{units.counted(num, 'configuration')}"
 
 
-def _compared(results: Results) -> str:
+def _too_few_rounds(results: Results) -> str:
+    """` in 2 rounds, too few to compare them`; empty if they can be compared."""
     if not _is_undecided(results):
         return ""
     num_rounds = max(run.round for run in results.sweep.runs)

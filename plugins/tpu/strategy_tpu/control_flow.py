@@ -151,6 +151,7 @@ def _run_loop(
     initial: list[list[Any]],
 ) -> list[tf.Tensor]:
     def values(flat: Sequence[tf.Tensor]) -> list[list[Any]]:
+        """The value of each of the loop's variables on all cores, in a turn with these tensors."""
         now = state.unpack(list(flat))
         return [
             _updated(fixed, now[k], expansion.active) if k in now else fixed

@@ -214,6 +214,7 @@ class CoreGroup:
         return self._copied(tile, holder, core, reason)
 
     def _retile(self, value: Sharded, layout: Layout, core: int, reason: str) -> tf.Tensor:
+        """A core's tile of the value in another layout, put together from other cores' tiles."""
         wanted: list[Want] = []
         dynamic: dict[int, tuple[int, int]] = {}
         point = layout.coordinates[core]
@@ -249,13 +250,13 @@ class CoreGroup:
                     with self.on(core, value.op.name.rsplit("/", 1)[-1]):
                         tile = tf.constant(constant[static], value.dtype)
                 else:
-                    tile = self._cut(value, static, dynamic, source, reason)
+                    tile = self._slice_of(value, static, dynamic, source, reason)
                     tile = self._copied(tile, source, core, reason)
                 tiles.append(tile)
             nodes.extend(tiles)
         return Sharded(tuple(tiles), layout, shape)
 
-    def _cut(
+    def _slice_of(
         self,
         value: tf.Tensor,
         static: tuple[slice, ...],

@@ -269,11 +269,11 @@ def _by_replica(rows: pa.Table, values: dict[str, Floats]) -> tuple[ReplicaBreak
     values = {name: column[typical] for name, column in values.items()}
     replicas, workers = ints(rows, "replica"), ints(rows, "worker")
     is_told = "source" in rows.column_names
-    found = []
+    breakdowns = []
     for replica in distinct(replicas)[0]:
         chosen = replicas == replica
         first = int(np.argmax(chosen))
-        found.append(
+        breakdowns.append(
             ReplicaBreakdown(
                 replica=int(replica),
                 worker=int(workers[first]),
@@ -283,7 +283,7 @@ def _by_replica(rows: pa.Table, values: dict[str, Floats]) -> tuple[ReplicaBreak
                 source=rows["source"][first].as_py() if is_told else "marks",
             )
         )
-    return tuple(found)
+    return tuple(breakdowns)
 
 
 def _unknown(segment: SegmentOpened) -> tuple[ReplicaBreakdown, ...]:

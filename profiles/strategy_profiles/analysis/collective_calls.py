@@ -65,7 +65,7 @@ def collective_calls(profile: Profile, segment: int) -> tuple[CollectiveCall, ..
     members = groups_by(rows.op, rows.size, rows.place)
     order = np.argsort(members, kind="stable")
     ends = np.cumsum(np.bincount(members))
-    calls = [_one(rows, each, len(np.unique(step))) for each in np.split(order, ends[:-1])]
+    calls = [_call_of(rows, each, len(np.unique(step))) for each in np.split(order, ends[:-1])]
     return tuple(sorted(calls, key=lambda call: -(call.bytes or 0) * call.per_step))
 
 
@@ -90,7 +90,7 @@ class _Rows:
         self.place: Ints = call - first[kind] + 1
 
 
-def _one(rows: _Rows, chosen: Ints, num_steps: int) -> CollectiveCall:
+def _call_of(rows: _Rows, chosen: Ints, num_steps: int) -> CollectiveCall:
     """The call that these rows are of."""
     op, size = rows.ops[rows.op[chosen[0]]], int(rows.size[chosen[0]])
     timed = chosen[rows.is_timed[chosen]]

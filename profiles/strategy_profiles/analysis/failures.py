@@ -97,7 +97,10 @@ def explained_without_steps(profile: Profile) -> Explained | None:
 
 
 def _remedy(failed: Failed, step: int | None) -> str:
-    """What to do about an error that no entry matches; empty before there is a step to compare."""
+    """What to do about an error of this step that no entry matches.
+
+    Empty before the training (`step` is None) and in its first steps.
+    """
     if step is None or step < FIRST_TO_COMPARE:
         return ""
     return _UNKNOWN if failed.detail else _NO_TRACEBACK

@@ -62,11 +62,11 @@ def line_work(profile: Profile, segment: int, file: str, line: int) -> LineWork:
     if regions is None:
         return LineWork()
     stacks = regions.stacks
-    here = [
+    is_at_line = [
         bool(place.frames) and (place.frames[-1].file, place.frames[-1].line) == (file, line)
         for place in stacks.places
     ]
-    at_line = samples_at(stacks, here)
+    at_line = samples_at(stacks, is_at_line)
     whole_ms = float(stacks.for_ms[at_line].sum())
 
     def is_most(chosen: Iterable[bool]) -> bool:
@@ -77,8 +77,8 @@ def line_work(profile: Profile, segment: int, file: str, line: int) -> LineWork:
     return LineWork(
         waits=_waits(regions, at_line),
         runs_ops=is_most(place.doing == "op" for place in stacks.places),
-        num_ops=_num_ops(regions, here, file),
-        function=_may_be_graph(regions, here),
+        num_ops=_num_ops(regions, is_at_line, file),
+        function=_may_be_graph(regions, is_at_line),
         reads_dataset=is_most(
             place.call.startswith(_DATASET) or place.doing == "input" for place in stacks.places
         ),
@@ -87,24 +87,24 @@ def line_work(profile: Profile, segment: int, file: str, line: int) -> LineWork:
     )
 
 
-def _num_ops(regions: Regions, here: Sequence[bool], file: str) -> int:
+def _num_ops(regions: Regions, is_at_line: Sequence[bool], file: str) -> int:
     """Different ops that a line calls, at least: a method, as of an optimizer, counts as two. 0
     without the text of its file, whose loops are not known then."""
     stacks = regions.stacks
     if file not in stacks.sources:
         return 0
-    places = zip(stacks.places, here, strict=True)
+    places = zip(stacks.places, is_at_line, strict=True)
     calls = {place.call for place, is_here in places if is_here and place.doing == "op"}
     return len(calls) + sum("." in call for call in calls)
 
 
-def _may_be_graph(regions: Regions, here: Sequence[bool]) -> str | None:
+def _may_be_graph(regions: Regions, is_at_line: Sequence[bool]) -> str | None:
     """The outermost function that all samples of a line that run ops came through, and that may be
     a graph, by its text."""
     stacks = regions.stacks
     chains = [
         place.frames
-        for place, is_here in zip(stacks.places, here, strict=True)
+        for place, is_here in zip(stacks.places, is_at_line, strict=True)
         if is_here and place.doing == "op"
     ]
     for frames in zip(*chains, strict=False):

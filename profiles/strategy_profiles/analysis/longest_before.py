@@ -83,11 +83,11 @@ def _depth_of_loop(regions: Regions, parts: Sequence[Part]) -> int:
 
 def _by_line(parts: Sequence[Part], depth: int) -> list[list[Part]]:
     """The parts that have a line at a depth, by that line; at -1, by their innermost one."""
-    found: dict[StackFrame, list[Part]] = defaultdict(list)
+    parts_by_line: dict[StackFrame, list[Part]] = defaultdict(list)
     for part in parts:
         if len(part.place.frames) > depth:
-            found[part.place.frames[depth]].append(part)
-    return list(found.values())
+            parts_by_line[part.place.frames[depth]].append(part)
+    return list(parts_by_line.values())
 
 
 def _ms(parts: Sequence[Part]) -> float:

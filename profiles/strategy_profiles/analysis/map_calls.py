@@ -43,7 +43,7 @@ def map_calls(sources: Mapping[str, str]) -> tuple[MapCall, ...]:
 def _of_file(file: str, text: str) -> list[MapCall]:
     nodes, lines = nodes_of(text), ["", *text.splitlines()]
     functions = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
-    found = []
+    placed_calls = []
     for node in nodes:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
             continue
@@ -60,8 +60,8 @@ def _of_file(file: str, text: str) -> list[MapCall]:
             is_parallel=len(node.args) > 1
             or any(each.arg == "num_parallel_calls" for each in node.keywords),
         )
-        found.append((line, node.func.end_col_offset or 0, call))
-    return [call for *_, call in sorted(found, key=lambda each: each[:2])]
+        placed_calls.append((line, node.func.end_col_offset or 0, call))
+    return [call for *_, call in sorted(placed_calls, key=lambda each: each[:2])]
 
 
 def _text_of(given: ast.expr, functions: Mapping[str, ast.FunctionDef]) -> str | None:

@@ -32,14 +32,14 @@ def memory_spread(curves: Sequence[tuple[Floats, Floats]]) -> MemorySpread:
     Devices are sampled at steps of their own: each counts with its latest sample, from its first.
     """
     step = np.unique(np.concatenate([steps for steps, _ in curves]))
-    held = np.stack([_held(steps, used, step) for steps, used in curves])
+    held = np.stack([_latest_at(steps, used, step) for steps, used in curves])
     low, middle, high = np.nanpercentile(held, (0, 50, 100), axis=0)
     peaks = np.array([np.nanmax(used) for _, used in curves])
     stands_out = len(peaks) > 1 and peaks.max() > OUTSTANDING * np.median(peaks)
     return MemorySpread(step, low, middle, high, int(peaks.argmax()) if stands_out else None)
 
 
-def _held(steps: Floats, used: Floats, at: Floats) -> Floats:
+def _latest_at(steps: Floats, used: Floats, at: Floats) -> Floats:
     """The latest of `used` at each step of `at`; NaN before the first."""
     order = np.argsort(steps, kind="stable")
     latest = np.searchsorted(steps[order], at, side="right") - 1

@@ -74,17 +74,17 @@ def _of_device(device: str, ops: Counter[str], held: dict[str, float]) -> Device
         device=device,
         num_ops=ops.total(),
         num_variables=len(held),
-        variable_bytes=_known(sum(held.values())),
+        variable_bytes=_none_if_nan(sum(held.values())),
         top_ops=tuple(ops.most_common(10)),
     )
 
 
 def _of_variable(name: str, kind: str, held: dict[str, dict[str, float]]) -> VariablePlacement:
     devices = tuple(in_order(device for device, variables in held.items() if name in variables))
-    return VariablePlacement(name, kind, devices, _known(held[devices[0]][name]))
+    return VariablePlacement(name, kind, devices, _none_if_nan(held[devices[0]][name]))
 
 
-def _known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if value != value else float(value)  # noqa: PLR0124  NaN is not itself
 
 

@@ -34,7 +34,7 @@ def loop_calling(text: str, line: int, not_around: Collection[int]) -> int | Non
     """
     nodes = nodes_of(text)
     loops = [node for node in nodes if isinstance(node, ast.For) and not _is_in_graph(node)]
-    found, lines, known = set[int](), [line], set[str]()
+    loop_lines, lines, known = set[int](), [line], set[str]()
     while lines:
         at = lines.pop()
         around = [each for each in loops if _has(each, at)]
@@ -42,12 +42,12 @@ def loop_calling(text: str, line: int, not_around: Collection[int]) -> int | Non
         inner = function_around(text, at)
         own = [each for each in around if inner is None or _has(inner, each.lineno)]
         if own:
-            found.add(max(own, key=_line).lineno)
+            loop_lines.add(max(own, key=_line).lineno)
         elif inner is not None and inner.name not in known:
             known.add(inner.name)
             calls = (node for node in nodes if isinstance(node, ast.Call))
             lines += [call.lineno for call in calls if name_of(call.func) == inner.name]
-    return found.pop() if len(found) == 1 else None
+    return loop_lines.pop() if len(loop_lines) == 1 else None
 
 
 def loops_of_gradients(text: str) -> list[int]:

@@ -68,13 +68,13 @@ def same_each_step(profile: Profile, segment: SegmentOpened) -> SameEachStep | N
 
 def varying_nodes(graph: Graph) -> set[int]:
     """The nodes whose results differ from step to step, or may."""
-    found = [node for node in graph.nodes if _may_vary(graph, node)]
-    varies = {node.index for node in found}
-    while found:
-        for reader in graph.readers.get(found.pop().index, []):
+    unvisited = [node for node in graph.nodes if _may_vary(graph, node)]
+    varies = {node.index for node in unvisited}
+    while unvisited:
+        for reader in graph.readers.get(unvisited.pop().index, []):
             if reader.index not in varies:
                 varies.add(reader.index)
-                found.append(reader)
+                unvisited.append(reader)
     return varies
 
 

@@ -193,8 +193,8 @@ def _gather(profile: Profile, segment: int) -> Work:
     steps = step_times(profile, segment)
     marks = of_segment(profile.table("marks"), segment)
     captured = of_segment(profile.table("replica_steps"), segment)
-    from_marks = _matrices(marks, "marks", steps, _own(marks), _walls(marks, steps))
-    work = _own(captured) + np.nan_to_num(floats(captured, "input_ms"))
+    from_marks = _matrices(marks, "marks", steps, _own_work_ms(marks), _walls(marks, steps))
+    work = _own_work_ms(captured) + np.nan_to_num(floats(captured, "input_ms"))
     measured = _matrices(captured, "measured", steps, work, floats(captured, "wall_ms"))
     arrived = late_batches(profile, segment)
     batches = _matrices(
@@ -214,7 +214,7 @@ def _walls(marks: pa.Table, steps: StepTimes) -> Floats:
     return steps.wall_ms[index.clip(0, steps.count - 1, out=index)]
 
 
-def _own(rows: pa.Table) -> Floats:
+def _own_work_ms(rows: pa.Table) -> Floats:
     """What keeps a replica from its collective: its ops, and a delay that the lab injected."""
     own: Floats = floats(rows, "compute_ms") + np.nan_to_num(floats(rows, "delay_ms"))
     return own

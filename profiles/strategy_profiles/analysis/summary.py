@@ -221,15 +221,15 @@ def _environment(environment: Environment | None) -> Json:
         "tensorflow": environment.tensorflow,
         "python": environment.python,
         "devices": msgspec.to_builtins(environment.devices),
-        "host": _known(environment.host),
+        "host": _without_nulls(environment.host),
         "threads": msgspec.to_builtins(environment.threads),
     }
     if environment.gpus:
-        known["gpus"] = [_known(gpu) for gpu in environment.gpus]
+        known["gpus"] = [_without_nulls(gpu) for gpu in environment.gpus]
     return explained(known, NO_THREADS)
 
 
-def _known(struct: msgspec.Struct) -> Json:
+def _without_nulls(struct: msgspec.Struct) -> Json:
     return {k: v for k, v in msgspec.to_builtins(struct).items() if v is not None}
 
 

@@ -21,7 +21,7 @@ MOST_ROWS, MOST_SEARCHED = 16, 40
 """Rows of a table where all of it is printed; the second of one that has thousands."""
 
 
-def written(value: Value, unit: Unit) -> str:
+def cell_text(value: Value, unit: Unit) -> str:
     """Return a cell as text; a dash for a missing value."""
     if value is None:
         return units.MISSING
@@ -58,7 +58,7 @@ def most_rows(table: Table) -> int:
     return MOST_SEARCHED if table.is_searched else MOST_ROWS
 
 
-def cut(table: Table) -> str:
+def rows_left_out(table: Table) -> str:
     """Return what follows the title of a table whose last rows are left out."""
     most = most_rows(table)
     return f": the first {most} of {len(table.rows):,}" if len(table.rows) > most else ""

@@ -184,7 +184,7 @@ def _tracing(joined: Joined, busy: Intervals) -> list[Row]:
     """Return one row per step that builds a graph, named after the new function it calls."""
     steps, traced = joined.steps, _traced(joined)
     total = traced.length_within(steps.start_ns, steps.end_ns)
-    held = total - _both(traced, busy, steps.start_ns, steps.end_ns)
+    held = total - _shared_length(traced, busy, steps.start_ns, steps.end_ns)
     events = joined.columns.events(xspace.TRACING)
     counts = np.bincount(steps.of(events.start_ns) + 1, minlength=len(steps) + 1)[1:]
     new = _new_functions(joined)
@@ -295,7 +295,7 @@ def _input_python(kind: str, joined: Joined, held_up: Intervals) -> list[Row]:
     for name in [i for i, op in enumerate(joined.columns.ops) if op in PYTHON_OPS]:
         at = np.flatnonzero((ops.name == name) & (ops.device < 0))
         at_work = Intervals.union((ops.start_ns[at], ops.end_ns[at]))
-        held = _both(held_up, at_work, steps.start_ns, steps.end_ns)
+        held = _shared_length(held_up, at_work, steps.start_ns, steps.end_ns)
         wall = steps.end_ns - steps.start_ns
         within = steps.of(ops.end_ns[at] - 1)
         rows += [
@@ -403,7 +403,7 @@ def _where(joined: Joined, device: int) -> Row:
     return {"device": name, "replica": joined.graph.replica_of.get(name)}
 
 
-def _both(first: Intervals, second: Intervals, starts: Ints, ends: Ints) -> Ints:
+def _shared_length(first: Intervals, second: Intervals, starts: Ints, ends: Ints) -> Ints:
     """Return the length of the sets' intersection within each window."""
     either = (first | second).length_within(starts, ends)
     shared: Ints = first.length_within(starts, ends) + second.length_within(starts, ends) - either

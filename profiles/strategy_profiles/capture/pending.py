@@ -108,7 +108,7 @@ def _in_folder(pending: Pending, path: Path, folder: WorkerFolder) -> Pending:
 def raw_capture(folder: WorkerFolder, number: int) -> Path | None:
     """Return the raw file of a window that is not converted, which may have been moved to where it
     is kept; None if there is none."""
-    places = folder.unconverted(number), folder.kept(number)
+    places = folder.unconverted(number), folder.kept_capture(number)
     files = (file for parent in places for file in files_below(parent))
     return next((file for file in files if file.name.endswith(".xplane.pb")), None)
 

@@ -215,6 +215,8 @@ def _read_host_plane(
     parts: dict[int, list[Events]],
     columns: XSpaceColumns,
 ) -> None:
+    """Add the events of a host's plane to `parts`, by kind; count them, also those left out, and
+    note the settings of input stages, in `columns`."""
     meaning = _read_names(plane, names)
     correlation = meaning.stat_ids.get(event_names.CORRELATION)
     for batch in _batches(plane.lines, profile_start_ns):

@@ -281,13 +281,13 @@ def _collectives(facts: Facts, calls: Sequence[CollectiveCall], titles: Mapping[
             f"{formulas} ({bandwidths[1].source}). n is the group size; 1 GB is 10^9 bytes.",
         ),
         details=tuple(
-            _bars(call.replicas, facts.breakdown, titles, "ms per call", _named(call))
+            _bars(call.replicas, facts.breakdown, titles, "ms per call", _call_text(call))
             for call in calls
         ),
     )
 
 
-def _named(call: CollectiveCall) -> str:
+def _call_text(call: CollectiveCall) -> str:
     return f"{call.op} {call.place}, {call.name}."
 
 

@@ -230,7 +230,7 @@ def against_first(compared: Sequence[AgainstFirst], titles: Sequence[str]) -> An
         *_FIGURES[:2],
         Column("first", first, "number"),
         *(
-            Column(f"run_{index}", title, "figure", value=partial(_other, place=index))
+            Column(f"run_{index}", title, "figure", value=partial(_other_run_text, place=index))
             for index, title in enumerate(others)
         ),
     )
@@ -263,7 +263,7 @@ def _against(compared: Sequence[AgainstFirst]) -> Iterator[str]:
             yield f" as B, {first} as A: {verdict[0].lower()}{verdict[1:]}{rest} "
 
 
-def _other(row: EachRow, *, place: int) -> str | None:
+def _other_run_text(row: EachRow, *, place: int) -> str | None:
     """The number of a further run, and its change."""
     change: MetricChange | None = row.others[place]
     return f"{units.number(change.b)} ({change_text(change)})" if change else None

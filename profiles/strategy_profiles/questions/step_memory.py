@@ -34,7 +34,7 @@ def memory_over_step(profile: Profile, facts: Facts) -> Answer:
         return Answer(KEY, parts=(Missing(KEY, TITLE, memory.reason or "not recorded"),))
     names = short_names(item.device for item in memory.devices)
     devices = _devices(memory, memory.highest, names)
-    return Answer(KEY, parts=(devices, _lines(memory, names), _held(memory.highest, names)))
+    return Answer(KEY, parts=(devices, _lines(memory, names), _peak_table(memory.highest, names)))
 
 
 def _devices(memory: StepMemory, highest: DeviceStepMemory, names: Mapping[str, str]) -> Table:
@@ -58,7 +58,7 @@ def _devices(memory: StepMemory, highest: DeviceStepMemory, names: Mapping[str, 
             peak_sentence(highest, names[highest.device]),
             f"Step {memory.step:,}, derived from the graph and the times of its ops.",
         ),
-        details=() if is_one else tuple(_held(item, names) for item in memory.devices),
+        details=() if is_one else tuple(_peak_table(item, names) for item in memory.devices),
     )
 
 
@@ -84,7 +84,7 @@ def _lines(memory: StepMemory, names: Mapping[str, str]) -> Lines:
     )
 
 
-def _held(item: DeviceStepMemory, names: Mapping[str, str]) -> Table:
+def _peak_table(item: DeviceStepMemory, names: Mapping[str, str]) -> Table:
     """What a device holds at its peak, the largest first."""
 
     def share(held: HeldTensor) -> float | None:

@@ -127,9 +127,9 @@ def read_columns(events: Path, lines: BinaryIO) -> Iterator[Decoded]:
     path, done = events.with_name(COLUMNS_FILE), 0
     try:
         with open_file(path) as blocks:
-            while (found := _next(blocks, lines, done)) is not None:
-                done = found[0]
-                yield found[1]
+            while (block := _next(blocks, lines, done)) is not None:
+                done = block[0]
+                yield block[1]
     except OSError:
         pass  # the lines have the same events
     lines.seek(done)
@@ -138,16 +138,16 @@ def read_columns(events: Path, lines: BinaryIO) -> Iterator[Decoded]:
 def _block(start: int, data: bytes) -> bytes | None:
     """Return a block for whole lines; None if one of them is invalid, or it would be too large."""
     left_out = LeftOut()
-    found = decode_chunk(data, left_out)
+    decoded = decode_chunk(data, left_out)
     if left_out:
         return None
-    parts: dict[type, Any] = {StepColumns: found.steps, MemoryColumns: found.memory}
+    parts: dict[type, Any] = {StepColumns: decoded.steps, MemoryColumns: decoded.memory}
     columns = [
         np.ascontiguousarray(getattr(parts[kind], name), dtype).tobytes()
         for (kind, name), dtype in _DTYPES.items()
     ]
-    names = msgspec.json.encode((found.memory.devices, found.memory.sources))
-    text = msgspec.json.Encoder().encode_lines(found.others)
+    names = msgspec.json.encode((decoded.memory.devices, decoded.memory.sources))
+    text = msgspec.json.Encoder().encode_lines(decoded.others)
     body = b"".join([*columns, names, text])
     if len(body) > _MOST_BODY_BYTES:
         return None
@@ -156,9 +156,9 @@ def _block(start: int, data: bytes) -> bytes | None:
         start=start,
         end=start + len(data),
         crc32=zlib.crc32(data),
-        num_steps=len(found.steps),
-        num_marks=len(found.steps.marks_ns),
-        num_samples=len(found.memory),
+        num_steps=len(decoded.steps),
+        num_marks=len(decoded.steps.marks_ns),
+        num_samples=len(decoded.memory),
         names_bytes=len(names),
         others_bytes=len(text),
         body_crc32=zlib.crc32(body),
@@ -208,11 +208,11 @@ def _next(blocks: BinaryIO, lines: BinaryIO, start: int) -> tuple[int, Decoded] 
 
 def _covers(header: _Header, lines: BinaryIO) -> bool:
     """Return whether the lines are the same as when the block was written."""
-    found, last, left = 0, b"", header.end - header.start
+    crc, last, left = 0, b"", header.end - header.start
     lines.seek(header.start)
     while left and (data := lines.read(min(left, _READ_BYTES))):
-        found, last, left = zlib.crc32(data, found), data[-1:], left - len(data)
-    return not left and last == b"\n" and found == header.crc32
+        crc, last, left = zlib.crc32(data, crc), data[-1:], left - len(data)
+    return not left and last == b"\n" and crc == header.crc32
 
 
 def _decoded(header: _Header, body: bytes) -> Decoded | None:

@@ -75,7 +75,7 @@ class WorkerFolder(Struct, frozen=True, order=True):
         """Return the folder of a capture until it is converted."""
         return self.path / f".window-{number:06d}"
 
-    def kept(self, number: int) -> Path:
+    def kept_capture(self, number: int) -> Path:
         """Return the folder of a raw capture that is kept, where TensorBoard looks for it."""
         return self.xplane / "plugins" / "profile" / f"window_{number:06d}"
 

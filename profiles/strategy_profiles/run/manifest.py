@@ -88,10 +88,10 @@ def program_of(script: str, arguments: Sequence[str], command: Sequence[str]) ->
 
     command_line = "\0".join((script, *arguments)).encode(errors="surrogateescape")
     digest = hashlib.sha256(command_line).hexdigest()[:_DIGITS] if arguments else ""
-    return Program(_cut(script), digest, _cut(shlex.join(command)))
+    return Program(_shortened_name(script), digest, _shortened_name(shlex.join(command)))
 
 
-def _cut(text: str) -> str:
+def _shortened_name(text: str) -> str:
     return as_utf8(text)[:LONGEST_NAME]
 
 

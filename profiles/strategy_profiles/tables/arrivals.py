@@ -93,37 +93,39 @@ def read_arrivals(
         if len(block)
     ]
     rows = MarkRows.joined(blocks)
-    found = Arrivals(rows, last_gradients_ns(rows, clocks, layout))
-    return _telling(found, layout.values(), cores)
+    arrivals = Arrivals(rows, last_gradients_ns(rows, clocks, layout))
+    return _telling(arrivals, layout.values(), cores)
 
 
 def _telling(
-    found: Arrivals,
+    arrivals: Arrivals,
     segments: Iterable[SegmentOpened],
     cores: Callable[[int, int], float | None],
 ) -> Arrivals:
     """Leave out segments whose steps begin at about the same time, if that is all that is known;
     where a worker has more to compute, it is late by that."""
-    kept, last_ns = np.ones(len(found.rows), bool), found.last_ns.copy()
+    kept, last_ns = np.ones(len(arrivals.rows), bool), arrivals.last_ns.copy()
     computing: dict[int, Mapping[int, float]] = {}
     for segment in segments:
-        own = found.rows.segment == segment.segment
+        own = arrivals.rows.segment == segment.segment
         if not own.any():
             continue
-        rows = {int(w): own & (found.rows.worker == w) for w in np.unique(found.rows.worker[own])}
-        late_ms = max(float(np.median(found.late_ms[each])) for each in rows.values())
-        step_ms = max(float(np.median(found.rows.wall_ns[each])) / 1e6 for each in rows.values())
+        rows = {
+            int(w): own & (arrivals.rows.worker == w) for w in np.unique(arrivals.rows.worker[own])
+        }
+        late_ms = max(float(np.median(arrivals.late_ms[each])) for each in rows.values())
+        step_ms = max(float(np.median(arrivals.rows.wall_ns[each])) / 1e6 for each in rows.values())
         if late_ms >= TELLING * step_ms:
             continue
-        kept[own] = found.rows.input_ns[own].any()
+        kept[own] = arrivals.rows.input_ns[own].any()
         used = {w: each for w in rows if (each := cores(w, segment.segment)) is not None}
         if len(used) == len(rows) and _differ(segment, used.values()):
             kept[own] = True
             computing[segment.segment] = used
             for worker, each in rows.items():
-                waited = found.rows.wall_ns[each] * (1 - used[worker] / max(used.values()))
-                last_ns[each] = found.rows.inputs_ns[each] + waited.astype(np.int64)
-    return Arrivals(found.rows.only(kept), last_ns[kept], computing)
+                waited = arrivals.rows.wall_ns[each] * (1 - used[worker] / max(used.values()))
+                last_ns[each] = arrivals.rows.inputs_ns[each] + waited.astype(np.int64)
+    return Arrivals(arrivals.rows.only(kept), last_ns[kept], computing)
 
 
 def _differ(segment: SegmentOpened, cores: Collection[float]) -> bool:

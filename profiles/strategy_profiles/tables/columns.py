@@ -17,8 +17,8 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 def of_segment(table: pa.Table, segment: int) -> pa.Table:
     """Return the rows of one segment."""
-    found = pc.min_max(table["segment"]).as_py()
-    if found["min"] == found["max"] == segment and not table["segment"].null_count:
+    ends = pc.min_max(table["segment"]).as_py()
+    if ends["min"] == ends["max"] == segment and not table["segment"].null_count:
         return table  # the usual case: do not copy a million rows
     return table.filter(pc.equal(table["segment"], segment))
 
@@ -73,8 +73,8 @@ def is_one_of(table: pa.Table, name: str, wanted: Collection[str]) -> Bools:
     known = column.chunk(0).dictionary.to_pylist()
     codes = pa.chunked_array([chunk.indices for chunk in column.chunks]).fill_null(-1).to_numpy()
     is_wanted = np.array([*(text in wanted for text in known), False])  # the last for a null
-    found: Bools = is_wanted[codes]
-    return found
+    is_found: Bools = is_wanted[codes]
+    return is_found
 
 
 def sorted_distinct(values: Ints) -> Ints:

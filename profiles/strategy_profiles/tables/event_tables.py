@@ -29,12 +29,12 @@ def read_segments(sources: Sequence[EventSource]) -> tuple[SegmentOpened, ...]:
 
     A program whose batches are known once they have arrived records their size with its steps.
     """
-    found: dict[int, SegmentOpened] = {}
+    segments: dict[int, SegmentOpened] = {}
     for source in sources:
         for segment in source.of_kind(SegmentOpened):
-            if segment.segment not in found:
-                found[segment.segment] = _with_batch_of_steps(segment, source.steps)
-    return tuple(found[number] for number in sorted(found))
+            if segment.segment not in segments:
+                segments[segment.segment] = _with_batch_of_steps(segment, source.steps)
+    return tuple(segments[number] for number in sorted(segments))
 
 
 def _with_batch_of_steps(segment: SegmentOpened, steps: StepColumns) -> SegmentOpened:
@@ -136,11 +136,11 @@ def _is_last(segment: Ints, step: Ints) -> Bools:
 
 
 def _is_among(segment: Ints, step: Ints, in_segment: Ints, in_step: Ints) -> Bools:
-    found = np.zeros(len(step), np.bool_)
+    is_among = np.zeros(len(step), np.bool_)
     for number in np.unique(segment).tolist():
         mine = segment == number
-        found[mine] = np.isin(step[mine], in_step[in_segment == number])
-    return found
+        is_among[mine] = np.isin(step[mine], in_step[in_segment == number])
+    return is_among
 
 
 def _step_rows(steps: StepColumns, chosen: Bools, traced: tuple[Ints, Ints]) -> pa.Table:

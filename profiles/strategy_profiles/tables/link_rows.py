@@ -30,8 +30,8 @@ def link_rows(source: EventSource) -> Iterator[Row]:
             "at_ns": event.at_ns,
         }
         for link in event.links:
-            told = {"rtt_ms": link.rtt_ms, "opened": link.opened, "source": SOCKET}
-            sent, received = _both_ways(counted | told, link, link.peer)
+            measured = {"rtt_ms": link.rtt_ms, "opened": link.opened, "source": SOCKET}
+            sent, received = _both_ways(counted | measured, link, link.peer)
             yield sent | {"retransmitted_bytes": link.retransmitted_bytes}
             yield received
         if event.interface is not None:

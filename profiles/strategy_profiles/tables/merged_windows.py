@@ -192,7 +192,9 @@ def _copy_of(name: str, files: Sequence[str], recorded: Mapping[str, RecordedFil
     if len(files) < 2:
         return None
     checksums = {
-        file.rsplit("/", 2)[1]: found.crc32 for file in files if (found := recorded.get(file))
+        file.rsplit("/", 2)[1]: file_record.crc32
+        for file in files
+        if (file_record := recorded.get(file))
     }
     copy = _index(_folder_of(files[0])).get(name)
     is_of_these = copy is not None and copy.windows == checksums and len(checksums) == len(files)
@@ -221,8 +223,8 @@ def _read(
         numbers = read_columns(name, content, copy.num_rows, ("step",))[0]
         if not of_steps(numbers, steps).num_rows:
             return _empty(name, only)  # most copies of a long run: one column was enough
-    found = read_columns(name, content, copy.num_rows, (*only, "step"))[0]
-    return of_steps(found, steps).select(list(only))
+    columns = read_columns(name, content, copy.num_rows, (*only, "step"))[0]
+    return of_steps(columns, steps).select(list(only))
 
 
 def _empty(name: str, only: Collection[str] | None) -> pa.Table:

@@ -31,7 +31,7 @@ COMPLETED = ("replica_steps", "collectives")
 
 
 def complete_tables(
-    found: Mapping[str, pa.Table],
+    captured: Mapping[str, pa.Table],
     rows: MarkRows,
     last_ns: Ints,
     layout: Mapping[int, SegmentOpened],
@@ -39,14 +39,14 @@ def complete_tables(
     """Return the tables named in `COMPLETED`, for a run with several workers.
 
     Args:
-      found: the tables of the captures.
+      captured: the tables of the captures.
       rows: the marks of all workers.
       last_ns: for each row, when the last replica of its step had its gradients, on its own clock.
       layout: the segments by number.
     """
-    replica_steps, collectives = (found[name] for name in COMPLETED)
-    captured = _moments(ints(replica_steps, "segment"), ints(replica_steps, "step"))
-    kept = np.isin(_moments(rows.segment, rows.step), captured)
+    replica_steps, collectives = (captured[name] for name in COMPLETED)
+    captured_steps = _moments(ints(replica_steps, "segment"), ints(replica_steps, "step"))
+    kept = np.isin(_moments(rows.segment, rows.step), captured_steps)
     rows, last_ns = rows.only(kept), last_ns[kept]
     waited = _waited_ms(collectives, rows, last_ns)
     corrected = _moved_to_wait(replica_steps, _sums(collectives, waited, replica_steps))
@@ -55,13 +55,13 @@ def complete_tables(
     return {"replica_steps": whole, "collectives": _moved_to_wait(collectives, waited)}
 
 
-def wait_for_batches(found: Mapping[str, pa.Table], arrivals: Arrivals) -> dict[str, pa.Table]:
+def wait_for_batches(captured: Mapping[str, pa.Table], arrivals: Arrivals) -> dict[str, pa.Table]:
     """Return the tables named in `COMPLETED`, for segments without marks.
 
     The first collective after a replica has its batch waits for the last worker; after it, all
     workers go on together. What is longer than that collective passes in the next ones.
     """
-    replica_steps, collectives = (found[name] for name in COMPLETED)
+    replica_steps, collectives = (captured[name] for name in COMPLETED)
     own = _places(collectives, arrivals.rows)
     start_ns = ints(collectives, "start_ns")
     lasts_ms = floats(collectives, "wait_ms") + floats(collectives, "transfer_ms")
@@ -132,9 +132,9 @@ _KEY = ("segment", "step", "worker", "replica")
 def _places(table: pa.Table, rows: MarkRows) -> Ints:
     """Return, for each row of the table, the index of its replica and step in `rows`, or -1."""
     marked = zip(*(getattr(rows, name).tolist() for name in _KEY), strict=True)
-    found = {key: place for place, key in enumerate(marked)}
+    place_of_key = {key: place for place, key in enumerate(marked)}
     wanted = zip(*(ints(table, name).tolist() for name in _KEY), strict=True)
-    return np.array([found.get(key, -1) for key in wanted], np.int64)
+    return np.array([place_of_key.get(key, -1) for key in wanted], np.int64)
 
 
 def _from_marks(

@@ -62,16 +62,16 @@ class LiveSteps:
         self._told: dict[int, list[Event]] = {}
         self._clocks: Clocks | None = None
 
-    def take(self, told: WrittenEvent) -> None:
+    def take(self, written: WrittenEvent) -> None:
         """Update segments and clocks from an event other than a step."""
-        event = told.event
+        event = written.event
         if isinstance(event, SegmentOpened):
             if delays_ms := injected_delays(event):
                 self._delays[event.segment] = event, delays_ms
             if event.num_workers > 1 and not has_coordinator(event):
                 self._together.setdefault(event.segment, event)
-        elif isinstance(event, ClockMeasured | Environment) and told.worker is not None:
-            measured = self._told.setdefault(told.worker, [])
+        elif isinstance(event, ClockMeasured | Environment) and written.worker is not None:
+            measured = self._told.setdefault(written.worker, [])
             measured.append(event)
             if len(measured) > MAX_MEASUREMENTS + 1:
                 del measured[1]  # the first one names the host
@@ -113,16 +113,16 @@ class LiveSteps:
         """The tables of a capture window with what the marks of all workers add to them."""
         captured = tables["replica_steps"]
         moments = set(zip(*(captured[name].to_pylist() for name in _MOMENT), strict=True))
-        told: dict[int, list[StepDone]] = {}
+        steps_of_worker: dict[int, list[StepDone]] = {}
         for (segment, number, _), known in self._open.items():
             if (segment, number) in moments:
                 for worker, step in known.by_worker.items():
-                    told.setdefault(worker, []).append(step)
-        if len(told) < 2:
+                    steps_of_worker.setdefault(worker, []).append(step)
+        if len(steps_of_worker) < 2:
             return tables
         sources = [
             EventSource("", worker, 0, [], StepColumns.of(steps))
-            for worker, steps in sorted(told.items())
+            for worker, steps in sorted(steps_of_worker.items())
         ]
         rows = read_mark_rows(sources, list(self._together.values()))
         last_ns = last_gradients_ns(rows, self._known_clocks(), self._together)
@@ -139,6 +139,9 @@ class LiveSteps:
     def _known_clocks(self) -> Clocks:
         if self._clocks is None:
             self._clocks = estimate_clocks(
-                [EventSource("", worker, 0, told) for worker, told in sorted(self._told.items())]
+                [
+                    EventSource("", worker, 0, events)
+                    for worker, events in sorted(self._told.items())
+                ]
             )
         return self._clocks

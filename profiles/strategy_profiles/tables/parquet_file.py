@@ -105,8 +105,8 @@ def read_columns(
     source = pa.BufferReader(content) if isinstance(content, bytes) else content
     with _arrow_errors(), pq.ParquetFile(source, page_checksum_verification=True) as file:
         if num_rows is not None and file.metadata.num_rows != num_rows:
-            found = file.metadata.num_rows
-            raise UnreadableTableError(f"has {found:,} rows of the {num_rows:,} recorded")
+            num_found = file.metadata.num_rows
+            raise UnreadableTableError(f"has {num_found:,} rows of the {num_rows:,} recorded")
         _check_size(name, file.metadata)
         columns, lacking = _columns_to_read(name, file.schema_arrow)
         if only is not None:
@@ -128,8 +128,8 @@ def read_other(path: Path, schema: pa.Schema, required: Sequence[str]) -> pa.Tab
         with pq.ParquetFile(source) as file:
             _check_size(path.stem, file.metadata)
             names = file.schema_arrow.names
-            found = file.read([name for name in schema.names if name in names])
-        table = _conform(found, schema)
+            read = file.read([name for name in schema.names if name in names])
+        table = _conform(read, schema)
         table.validate(full=True)
     for name in required:
         if table[name].null_count:
@@ -199,25 +199,25 @@ def _columns_to_read(name: str, schema: pa.Schema) -> tuple[tuple[str, ...], tup
             if column.name not in ADDED.get(name, ()):
                 missing.append(column.name)
             continue
-        found = schema.field(column.name).type
-        if not can_become(found, column.kind.type):
-            raise UnreadableTableError(f"has {column.name} as {found}, not {column.kind.type}")
+        kind = schema.field(column.name).type
+        if not can_become(kind, column.kind.type):
+            raise UnreadableTableError(f"has {column.name} as {kind}, not {column.kind.type}")
     lacking = (f"the column {', '.join(missing)}, which it does not have",) if missing else ()
     return tuple(field.name for field in TABLES[name] if field.name in names), lacking
 
 
-def can_become(found: pa.DataType, wanted: pa.DataType) -> bool:
+def can_become(kind: pa.DataType, wanted: pa.DataType) -> bool:
     """Return whether values have the wanted kind, in any width or encoding."""
-    if pa.types.is_null(found):
+    if pa.types.is_null(kind):
         return False
-    found, wanted = _plain(found), _plain(wanted)
+    kind, wanted = _plain(kind), _plain(wanted)
     if pa.types.is_floating(wanted):
-        return bool(pa.types.is_floating(found))
+        return bool(pa.types.is_floating(kind))
     if pa.types.is_integer(wanted):
-        return bool(pa.types.is_integer(found))
+        return bool(pa.types.is_integer(kind))
     if pa.types.is_string(wanted):
-        return bool(pa.types.is_string(found) or pa.types.is_large_string(found))
-    return bool(found == wanted)
+        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return bool(kind == wanted)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -52,8 +52,8 @@ def table_files(run: Path) -> dict[str, list[str]]:
     for folder in worker_folders(run):
         entries = sorted(_entries(folder.path) or (), key=attrgetter("name"))
         for name in ("placement", "contexts"):
-            found = (entry.path for entry in entries if entry.name.startswith(f"{name}-"))
-            files[name] += [path for path in found if path.endswith(".parquet")]
+            paths = (entry.path for entry in entries if entry.name.startswith(f"{name}-"))
+            files[name] += [path for path in paths if path.endswith(".parquet")]
         for entry in entries:
             if _WINDOW.fullmatch(entry.name) and _is_folder(entry):
                 _add_window(entry.path, files)
@@ -75,8 +75,8 @@ def _entries(folder: str | Path) -> list[os.DirEntry[str]] | None:
     What cannot be read is noted when the file is read.
     """
     try:
-        with os.scandir(folder) as found:
-            return list(found)
+        with os.scandir(folder) as entries:
+            return list(entries)
     except OSError:
         return None
 
@@ -160,7 +160,7 @@ def rows_by_step(
 
     Copies whose index has these numbers are not opened.
     """
-    found: Counter[tuple[int, int]] = Counter()
+    num_rows_of: Counter[tuple[int, int]] = Counter()
     counted, others = [], []
     for group in by_group(name, files):
         known = steps_of_copy(name, group, recorded)
@@ -171,8 +171,8 @@ def rows_by_step(
     counted += read_parts(name, ("segment", "step"), count_steps, others, noted, recorded)
     for part in counted:
         for segment, step, num_rows in part:
-            found[segment, step] += num_rows
-    return dict(found)
+            num_rows_of[segment, step] += num_rows
+    return dict(num_rows_of)
 
 
 def _of_each(

@@ -67,7 +67,7 @@ def of_this_run(
     if identity is None or not identity.uid:
         return identity, sources, misplaced
     own = {identity.uid, *identity.parts}
-    named = [_named(source) for source in sources]
+    named = [_run_uids(source) for source in sources]
     if any(named) and not own & set().union(*named):
         note = f"{RUN_FILE} belongs to another run: what was asked of this one is unknown"
         return None, sources, [*misplaced, note]
@@ -118,7 +118,7 @@ def _other_writer(source: EventSource, began: Iterable[WorkerStarted]) -> str | 
     return None
 
 
-def _named(source: EventSource) -> set[str]:
+def _run_uids(source: EventSource) -> set[str]:
     """Return the uids of the runs that a file names."""
     started = {event.run for event in source.of_kind(WorkerStarted)}
     return (started | {event.run for event in source.of_kind(Launched)}) - {""}
@@ -269,14 +269,16 @@ def recorded_files(run: Path, sources: Sequence[EventSource]) -> tuple[RecordedF
     return tuple(file for source in sources for file in _of_source(run, source))
 
 
-def missing_files(files: Sequence[RecordedFile], found: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return notes about missing files, one note per folder; `found` are the existing tables."""
-    there = {path for paths in found.values() for path in paths}
+def missing_files(
+    files: Sequence[RecordedFile], existing: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Return notes about missing files, one note per folder; `existing` are the tables."""
+    there = {path for paths in existing.values() for path in paths}
     by_folder: dict[Path, list[RecordedFile]] = {}
     for file in files:
         if file.path not in there and not _is_there(file.path):
             by_folder.setdefault(Path(file.path).parent, []).append(file)
-    return [_note(folder, found) for folder, found in by_folder.items()]
+    return [_note(folder, files) for folder, files in by_folder.items()]
 
 
 def unreported_files(
@@ -348,11 +350,11 @@ def _of_window(window: WindowCaptured, folder: str) -> Iterator[RecordedFile]:
 
 def checksum(path: Path) -> int:
     """Return the CRC-32 of a file. Raises OSError if it cannot be read."""
-    found = 0
+    crc = 0
     with open_file(path) as file:
         while block := file.read(_CHUNK_BYTES):
-            found = zlib.crc32(block, found)
-    return found
+            crc = zlib.crc32(block, crc)
+    return crc
 
 
 def _is_there(path: str) -> bool:

@@ -37,16 +37,16 @@ def closures_table(
     """Return one row per closure."""
     events = [event for source in sources for event in source.of_kind(ClosureDone)]
     latest = {(event.segment, event.step): event for event in events}  # the last of repeated steps
-    found = list(latest.values())
-    worker = np.array([event.worker for event in found], np.int64)
-    marks = np.array([_floats(event.marks_ns) for event in found]).reshape(-1, len(SERVED_PARTS))
+    closures = list(latest.values())
+    worker = np.array([event.worker for event in closures], np.int64)
+    marks = np.array([_floats(event.marks_ns) for event in closures]).reshape(-1, len(SERVED_PARTS))
     injected = {segment.segment: injected_delays(segment) for segment in segments}
-    delays = [injected.get(event.segment, {}).get(event.worker - 1, 0.0) for event in found]
-    base = np.array([event.scheduled_ns for event in found], np.int64)
+    delays = [injected.get(event.segment, {}).get(event.worker - 1, 0.0) for event in closures]
+    base = np.array([event.scheduled_ns for event in closures], np.int64)
     # float64 ns since the closure's start: exact for durations far longer than a run.
-    start_ns = np.array([event.marks_ns[0] for event in found], np.int64)
+    start_ns = np.array([event.marks_ns[0] for event in closures], np.int64)
     start_ns = clocks.all_to_reference(worker, start_ns)
-    finished = np.array([event.finished_ns for event in found], np.int64)
+    finished = np.array([event.finished_ns for event in closures], np.int64)
     busy_ns = marks[:, -1]
     # The coordinator is the first process, so its clock is the reference clock.
     is_known = clocks.groups(worker) == clocks.groups(np.zeros_like(worker))
@@ -55,19 +55,19 @@ def closures_table(
     lengths[:, _COMPUTE] -= delay
     lengths = np.insert(lengths, _COMPUTE + 1, delay, axis=1)
     columns: dict[str, Any] = {
-        "segment": [event.segment for event in found],
-        "step": [event.step for event in found],
+        "segment": [event.segment for event in closures],
+        "step": [event.step for event in closures],
         "worker": worker.astype(np.int32),
         "scheduled_ns": base,
         "start_ns": start_ns,
         "finished_ns": finished,
         "wall_ms": np.maximum(busy_ns, 0) / 1e6,
-        "queue_ms": _known((start_ns - base) / 1e6, is_known),
+        "queue_ms": _lengths_or_null((start_ns - base) / 1e6, is_known),
         **{
-            f"{part}_ms": _known(lengths[:, i], np.isfinite(lengths[:, i]))
+            f"{part}_ms": _lengths_or_null(lengths[:, i], np.isfinite(lengths[:, i]))
             for i, part in enumerate(SERVED_PARTS)
         },
-        "return_ms": _known((finished - start_ns - busy_ns) / 1e6, is_known),
+        "return_ms": _lengths_or_null((finished - start_ns - busy_ns) / 1e6, is_known),
     }
     return pa.table(columns, schema=TABLES["closures"])
 
@@ -123,6 +123,6 @@ def _floats(marks_ns: Sequence[int | None]) -> list[float]:
     return [float("nan") if mark is None else float(mark - first) for mark in marks_ns]
 
 
-def _known(values: Floats, is_known: npt.NDArray[np.bool_]) -> pa.Array:
+def _lengths_or_null(values: Floats, is_known: npt.NDArray[np.bool_]) -> pa.Array:
     """Return lengths clamped at 0; null if unknown."""
     return pa.array(np.maximum(values, 0.0), pa.float64(), mask=~is_known)

@@ -53,7 +53,7 @@ def tables_for(profile: Profile, query: str) -> dict[str, pa.Table]:
         columns = planned_columns(connection, query)
     if columns is None:
         return needed_tables(profile, query)
-    tables = {name: with_columns(profile, name, columns) for name in _named(query)}
+    tables = {name: with_columns(profile, name, columns) for name in _tables_in(query)}
     with open_sandbox(query, tables) as connection:
         again = planned_columns(connection, query)
     return tables if again is not None and again <= columns else needed_tables(profile, query)
@@ -61,10 +61,10 @@ def tables_for(profile: Profile, query: str) -> dict[str, pa.Table]:
 
 def needed_tables(profile: Profile, query: str) -> dict[str, pa.Table]:
     """Return only the tables that a query names, because `spans` can be large."""
-    return {name: profile.table(name) for name in _named(query)}
+    return {name: profile.table(name) for name in _tables_in(query)}
 
 
-def _named(query: str) -> list[str]:
+def _tables_in(query: str) -> list[str]:
     return [name for name in TABLES if re.search(rf"\b{name}\b", query, re.IGNORECASE)]
 
 
@@ -163,13 +163,13 @@ def planned_columns(connection: duckdb.DuckDBPyConnection, query: str) -> set[st
     (_, text), *_ = connection.execute(f"explain (format json) {query}").fetchall()
     try:
         scans = [scan for plan in json.loads(text) for scan in _scans(plan)]
-        found: set[str] = set()
+        planned: set[str] = set()
         for scan in scans:
             columns = scan["extra_info"]["Projections"]
-            found.update([columns] if isinstance(columns, str) else columns)
+            planned.update([columns] if isinstance(columns, str) else columns)
     except (ValueError, KeyError, TypeError):  # a version of DuckDB that describes plans otherwise
         return None
-    return found or None
+    return planned or None
 
 
 def _scans(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -187,11 +187,11 @@ def with_columns(profile: Profile, name: str, columns: Collection[str]) -> pa.Ta
     wanted = [column for column in TABLES[name].names if column in columns]
     if name not in WINDOW_TABLES or not wanted:
         return profile.table(name)
-    found = profile.columns(name, wanted)
-    chunks = [len(chunk) for chunk in found.column(0).chunks]
+    values = profile.columns(name, wanted)
+    chunks = [len(chunk) for chunk in values.column(0).chunks]
     return pa.table(
         [
-            found[field.name] if field.name in wanted else _nulls(field.type, chunks)
+            values[field.name] if field.name in wanted else _nulls(field.type, chunks)
             for field in TABLES[name]
         ],
         schema=TABLES[name],

@@ -50,7 +50,7 @@ def run_query(profile: Profile, query: str, *, timeout_s: float, most_rows: int)
     from strategy_profiles.tables.sql import needed_tables  # DuckDB: `ask_folder` needs none
 
     tables = needed_tables(profile, query)
-    asked = {
+    request = {
         "query": query,
         "tables": list(tables),
         "timeout_s": timeout_s,
@@ -58,7 +58,7 @@ def run_query(profile: Profile, query: str, *, timeout_s: float, most_rows: int)
         "most_bytes": MOST_BYTES,
         "most_answer_bytes": MOST_ANSWER_BYTES,
     }
-    return _answer(asked, [_packed(table) for table in tables.values()])
+    return _answer(request, [_packed(table) for table in tables.values()])
 
 
 def ask_folder(run: Path, query: str) -> pa.Table:
@@ -67,7 +67,7 @@ def ask_folder(run: Path, query: str) -> pa.Table:
     Raises LabError if the folder is no run, or the query is refused, fails, or needs too much
     memory.
     """
-    asked = {
+    request = {
         "query": query,
         "run": str(run),
         "timeout_s": None,
@@ -75,7 +75,7 @@ def ask_folder(run: Path, query: str) -> pa.Table:
         "most_bytes": MOST_OWN_BYTES,
         "most_answer_bytes": MOST_OWN_ANSWER_BYTES,
     }
-    return _answer(asked).rows
+    return _answer(request).rows
 
 
 def _answer(asked: Mapping[str, Any], tables: Sequence[bytes] = ()) -> Answer:

@@ -131,8 +131,8 @@ class Profile:
     @classmethod
     def _load(cls, run: Path) -> Self:
         _check_is_run(run)
-        found = read_run_file(run)
-        identity, sources, notes = of_this_run(found, read_sources(run))
+        run_file = read_run_file(run)
+        identity, sources, notes = of_this_run(run_file, read_sources(run))
         notes += missing_processes(run, identity, sources, read_segments(sources))
         recorded = recorded_files(run, sources)
         by_path = {file.path: file for file in recorded}
@@ -156,7 +156,7 @@ class Profile:
             files=files,
             status=status,
             _recorded=by_path,
-            _notes=[*notes, *_first_notes(run, found, sources), *missing_files(recorded, files)],
+            _notes=[*notes, *_first_notes(run, run_file, sources), *missing_files(recorded, files)],
         )
 
     def __repr__(self) -> str:
@@ -193,11 +193,11 @@ class Profile:
 
         None if no process recorded it.
         """
-        found = self.events(Environment)
-        if not found:
+        environments = self.events(Environment)
+        if not environments:
             return None
-        devices = {device.name: device for item in found for device in item.devices}
-        return msgspec.structs.replace(found[0], devices=list(devices.values()))
+        devices = {device.name: device for item in environments for device in item.devices}
+        return msgspec.structs.replace(environments[0], devices=list(devices.values()))
 
     @cached_property
     def unknown(self) -> Mapping[str, str]:
@@ -250,9 +250,9 @@ class Profile:
         )
 
     def _cores_in_steps(self, worker: int, segment: int) -> float | None:
-        found = [source.steps for source in self.sources if source.worker == worker]
+        steps = [source.steps for source in self.sources if source.worker == worker]
         ends_ns = np.concatenate(
-            [(s.start_ns + s.wall_ms * 1e6)[s.segment == segment] for s in found] or [np.zeros(0)]
+            [(s.start_ns + s.wall_ms * 1e6)[s.segment == segment] for s in steps] or [np.zeros(0)]
         )
         if not ends_ns.size:
             return None
@@ -337,10 +337,10 @@ class Profile:
         if missing := [column for column in columns if column not in known]:
             empty = TABLES[name].empty_table().select(missing)
             parts = self._parts(name, missing, _unchanged)
-            found = pa.concat_tables([*parts, *([] if parts else [empty])]).unify_dictionaries()
-            if any(len(column) != found.num_rows for column in known.values()):
+            read = pa.concat_tables([*parts, *([] if parts else [empty])]).unify_dictionaries()
+            if any(len(column) != read.num_rows for column in known.values()):
                 return self.table(name).select(list(columns))  # a file has changed in between
-            known.update(zip(missing, found.columns, strict=True))
+            known.update(zip(missing, read.columns, strict=True))
         schema = pa.schema([TABLES[name].field(column) for column in columns])
         return pa.table([known[column] for column in columns], schema=schema)
 
@@ -397,10 +397,10 @@ class Profile:
 
     def _build(self, name: str) -> pa.Table:
         if name in self.files:
-            found = self._read(name, self._notes.append)
+            table = self._read(name, self._notes.append)
             if name in DELAYED:
-                found = with_delays(found, self.segments)
-            return self._completed(name, found) if name in COMPLETED else found
+                table = with_delays(table, self.segments)
+            return self._completed(name, table) if name in COMPLETED else table
         if name == "marks":
             incomplete = [item.segment for item in self.segments if self.absent_workers(item)]
             return marks_table(self.mark_rows, self.clocks, self.segments, incomplete)
@@ -416,17 +416,17 @@ class Profile:
         }
         return made[name]()
 
-    def _completed(self, name: str, found: pa.Table) -> pa.Table:
+    def _completed(self, name: str, captured: pa.Table) -> pa.Table:
         """Complete a table of captured steps with the marks of other workers."""
         if len(self.workers) < 2:
-            return found
+            return captured
         # A pod's captures already include the replicas of all its hosts.
         pods = [segment.segment for segment in self.segments if is_pod(segment)]
         marked = self.mark_rows.only(~np.isin(self.mark_rows.segment, pods))
         if not len(marked) and not len(self.arrivals.rows):
-            return found
+            return captured
         raw = {
-            other: found if other == name else self._read(other, _discard_note)
+            other: captured if other == name else self._read(other, _discard_note)
             for other in COMPLETED
         }
         raw["replica_steps"] = with_delays(raw["replica_steps"], self.segments)
@@ -462,12 +462,12 @@ def _files_of(run: Path, sources: Sequence[EventSource]) -> dict[str, list[str]]
     left_out -= {(run / source.file).parent for source in sources}
     silent = {path for path in left_out if not (path / WORKER_EVENTS).exists()}
     left_out -= silent  # a folder without events does not name another run
-    found = table_files(run)
+    files = table_files(run)
     if not left_out:
-        return found  # the usual case: do not look at the folders of a thousand files
+        return files  # the usual case: do not look at the folders of a thousand files
     return {
         name: [path for path in paths if not left_out.intersection(Path(path).parents)]
-        for name, paths in found.items()
+        for name, paths in files.items()
     }
 
 

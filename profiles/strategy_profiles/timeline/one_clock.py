@@ -176,7 +176,7 @@ def _spans(profile: Profile, rows: MarkRows, _last_ns: Ints) -> pa.Table:
         ("delay", "injected delay", [OP] * len(rows), worked, rows.gradients_ns),
         ("collective", _ALL_REDUCE, named, rows.gradients_ns, rows.reduced_ns),
     ]
-    known = _known(profile, rows)
+    known = _place_columns(profile, rows)
     made = []
     for category, op, names, starts, ends in parts:
         columns = {
@@ -196,7 +196,7 @@ def _ranks(profile: Profile, rows: MarkRows, last_ns: Ints) -> pa.Table:
     """Return each rank's part in the all-reduce of its gradients."""
     began = np.maximum(last_ns, rows.gradients_ns)
     columns = {
-        **_known(profile, rows),
+        **_place_columns(profile, rows),
         "op": pa.array([_ALL_REDUCE] * len(rows), pa.string()),
         "name": pa.array(_collective_of_step(profile, rows), pa.string()),
         "start_ns": pa.array(rows.gradients_ns),
@@ -208,7 +208,7 @@ def _ranks(profile: Profile, rows: MarkRows, last_ns: Ints) -> pa.Table:
     return _as_table("collectives", columns, len(rows))
 
 
-def _known(profile: Profile, rows: MarkRows) -> dict[str, pa.Array]:
+def _place_columns(profile: Profile, rows: MarkRows) -> dict[str, pa.Array]:
     layout = {segment.segment: segment for segment in profile.segments}
     columns = {name: getattr(rows, name) for name in ("segment", "step", "worker", "replica")}
     devices = replica_devices(rows.segment, rows.replica, layout)

@@ -98,7 +98,7 @@ def lay_out_opening(profile: Profile, place: Place) -> Opening | None:
     ]
     origin = _origin(profile, [worker.folders[0] for worker in workers])
     in_view = _in_view(steps, place, origin)
-    chosen, held = _chosen(workers, in_view)
+    chosen, held = _windows_in_view(workers, in_view)
     num_read = sum(int(own.num_spans[at].sum()) for own, at in zip(workers, chosen, strict=True))
     if not num_read or num_read > MOST_SHARE * num_recorded:
         return None
@@ -130,7 +130,7 @@ def _windows(profile: Profile) -> list[list[tuple[Path, WindowCaptured]]]:
     return [[each[1:] for each in windows] for windows in in_order if windows]
 
 
-def _chosen(workers: Sequence[_Windows], in_view: Bools) -> tuple[list[Bools], Bools]:
+def _windows_in_view(workers: Sequence[_Windows], in_view: Bools) -> tuple[list[Bools], Bools]:
     """Return each worker's windows of the steps in view, and which steps these windows hold.
 
     A step of a chosen window has the windows of all workers.

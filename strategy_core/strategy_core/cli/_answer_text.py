@@ -21,7 +21,7 @@ from strategy_profiles.answers.answer import (
     Table,
     Value,
 )
-from strategy_profiles.answers.text import by_group, cut, is_text, most_rows, written
+from strategy_profiles.answers.text import by_group, cell_text, is_text, most_rows, rows_left_out
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import PART_COLOURS, phase_name
 
@@ -70,32 +70,32 @@ def print_parts(parts: Iterable[Part], out: Console) -> None:
 
 def _table(part: Table) -> RichTable:
     kept = [place for place, column in enumerate(part.columns) if not column.is_detail]
-    title = plain_text(f"{part.title}{cut(part)}", "italic")
-    shown = RichTable(title=title, title_justify="left", min_width=min(len(title), 60))
+    title = plain_text(f"{part.title}{rows_left_out(part)}", "italic")
+    grid = RichTable(title=title, title_justify="left", min_width=min(len(title), 60))
     columns = [part.columns[place] for place in kept]
     titles = _cells((column, column.title) for column in columns)
     for column, heading in zip(
         (each for each in columns if not each.is_aside), titles, strict=True
     ):
         justify = "left" if is_text(column.unit) else "right"
-        shown.add_column(plain_text(heading), justify=justify, overflow="fold")  # type: ignore[arg-type]
+        grid.add_column(plain_text(heading), justify=justify, overflow="fold")  # type: ignore[arg-type]
     depths = part.depths or (0,) * len(part.rows)
     listed = list(zip(depths, part.rows, strict=True))[: most_rows(part)]
     for group, rows in by_group(part):
         if group:
-            shown.add_section()
-            shown.add_row(plain_text(group, "dim"))
+            grid.add_section()
+            grid.add_row(plain_text(group, "dim"))
         for depth, row in listed[rows]:
             first, *rest = _cells(zip(columns, (row[place] for place in kept), strict=True))
-            shown.add_row(*map(plain_text, ("  " * depth + first, *rest)))
-    return shown
+            grid.add_row(*map(plain_text, ("  " * depth + first, *rest)))
+    return grid
 
 
 def _cells(row: Iterable[tuple[Column, Value]]) -> list[str]:
     """A row's cells as text, each with what belongs to it."""
     cells: list[str] = []
     for column, value in row:
-        text = written(value, column.unit)
+        text = cell_text(value, column.unit)
         if not column.is_aside:
             cells.append(text)
         elif value:
@@ -105,14 +105,14 @@ def _cells(row: Iterable[tuple[Column, Value]]) -> list[str]:
 
 def _bars(part: Bars) -> RichTable:
     """The lengths of each name's parts, and their sum."""
-    shown = RichTable(title=f"{part.title}, {part.unit}", title_justify="left")
-    shown.add_column(part.of, overflow="fold")
+    grid = RichTable(title=f"{part.title}, {part.unit}", title_justify="left")
+    grid.add_column(part.of, overflow="fold")
     for phase in part.parts:
-        shown.add_column(phase_name(phase), justify="right", style=PART_COLOURS[phase])
-    shown.add_column("step" if part.wholes else "sum", justify="right", style="bold")
+        grid.add_column(phase_name(phase), justify="right", style=PART_COLOURS[phase])
+    grid.add_column("step" if part.wholes else "sum", justify="right", style="bold")
     for name, lengths, whole in zip(part.names, part.bars, part.sums, strict=True):
-        shown.add_row(plain_text(name), *map(units.number, (*lengths, whole)))
-    return shown
+        grid.add_row(plain_text(name), *map(units.number, (*lengths, whole)))
+    return grid
 
 
 def _print_code(code: Code, out: Console) -> None:

@@ -58,7 +58,7 @@ def repeat(args: argparse.Namespace, spec: RunSpec, choose: Callable[[], Path]) 
       choose: returns a new name for the runs, if none was given.
     """
     number = _number(args.repeat, bool(args.interleave))
-    specs = [spec, _other(spec, args.interleave)] if args.interleave else [spec]
+    specs = [spec, _second_spec(spec, args.interleave)] if args.interleave else [spec]
     # Before the plan, which is kept once it is written.
     checked = [validation.check(each) for each in specs]
     plan = _saved_plan(args.output, choose, specs)
@@ -112,7 +112,7 @@ def _number(text: str, has_other: bool) -> int | None:
     return number
 
 
-def _other(spec: RunSpec, texts: Sequence[str]) -> RunSpec:
+def _second_spec(spec: RunSpec, texts: Sequence[str]) -> RunSpec:
     """The second spec: from a file, else the first one; with the changes that are given."""
     files = [text for text in texts if "=" not in text]
     if len(files) > 1:

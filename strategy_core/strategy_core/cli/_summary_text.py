@@ -70,11 +70,11 @@ def print_summary(
 def _print_clocks(clocks: Sequence[dict[str, Any]], out: Console) -> None:
     """How the clocks of a cluster's processes compare, each in a line."""
     for clock in clocks:
-        told = clock["source"] or f"not known: {clock['source_reason']}"
-        if told == "measured":
+        source = clock["source"] or f"not known: {clock['source_reason']}"
+        if source == "measured":
             apart = f"{-clock['offset_ms']:+.3f} ms relative to the first"
-            told = f"{apart} (±{clock['uncertainty_ms']:.3f} ms)"
-        out.print(plain_text(f"Clock of {clock['title']}: {told}", "dim"))
+            source = f"{apart} (±{clock['uncertainty_ms']:.3f} ms)"
+        out.print(plain_text(f"Clock of {clock['title']}: {source}", "dim"))
 
 
 def _print_segment(segment: dict[str, Any], out: Console) -> None:
@@ -110,17 +110,17 @@ def _questions(segment: SegmentOpened) -> Iterator[Callable[[Profile, Facts], An
 def _print_key_numbers(numbers: Sequence[dict[str, Any]], out: Console) -> None:
     table = Table.grid(padding=(0, 2))
     for item in numbers:
-        shown = plain_text(item["text"], "bold"), plain_text(item["note"], "dim")
-        table.add_row(plain_text(item["label"]), *shown)
+        cells = plain_text(item["text"], "bold"), plain_text(item["note"], "dim")
+        table.add_row(plain_text(item["label"]), *cells)
     out.print(table)
 
 
-def _print_on_tpu(found: dict[str, Any] | None, out: Console) -> None:
+def _print_on_tpu(report: dict[str, Any] | None, out: Console) -> None:
     """What a real TPU would refuse, run on its host, or run at a cost; what was not checked."""
-    if found is None or not (found["findings"] or found["unchecked"]):
+    if report is None or not (report["findings"] or report["unchecked"]):
         return
     out.print(plain_text("On a real TPU", "bold"))
-    for finding in found["findings"]:
+    for finding in report["findings"]:
         out.print(plain_text(f"• {converted(finding, TpuFinding).sentence()}"))
-    for sentence in found["unchecked"]:
+    for sentence in report["unchecked"]:
         out.print(plain_text(f"• Not checked: {sentence}."))

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         limits = [parse_limit(text) for text in args.fail_on]
         if args.against is None and len(args.runs) > 2:
-            return _each(args)
+            return _compare_with_first(args)
         a, b = _sides(args.runs, args.against)
         compared = compare_sets(
             [strategy_profiles.load(path) for path in a],
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if any(check.is_beyond for check in checks) else 0
 
 
-def _each(args: argparse.Namespace) -> int:
+def _compare_with_first(args: argparse.Namespace) -> int:
     """Compare each run with the first; 0 if every one of them can be."""
     if args.fail_on or args.segment_a is not None or args.segment_b is not None:
         raise LabError(

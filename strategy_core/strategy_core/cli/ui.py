@@ -11,7 +11,7 @@ from strategy_core.cli._options import add_runs
 from strategy_core.processes.free_port import FIRST_PORT, free_port
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_profiles.extras import require
-from strategy_profiles.ui_options import add_ui_options, as_arguments, given
+from strategy_profiles.ui_options import add_ui_options, as_arguments, given_options
 from strategy_profiles.user_input.arguments import address, whole
 
 HELP = "open the lab in the browser"
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         command.append("--no-token")
     for name in args.allow_host:
         command += ["--allow-host", name]
-    command += as_arguments(given(args))
+    command += as_arguments(given_options(args))
     os.execve(sys.executable, [*command, "--runs", str(args.runs)], with_own_code(os.environ))
 
 

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     request = request_of(args)
     if engine := registered("engines").get(args.cluster):
         return _placed_by(engine.load(), args, request)
-    own_task = resolve(args.cluster, _wanted(request), index=args.index)
+    own_task = resolve(args.cluster, _requested_cluster(request), index=args.index)
     spec = request.spec(own_task.spec_changes(request.value("strategy")))
     os.environ.update(own_task.environment)
     folder = args.output or default_folder(own_task, spec)
@@ -108,7 +108,7 @@ def _placed_by(engine: Any, args: argparse.Namespace, request: Request) -> int:
     return 0 if outcome.status in ("finished", "stopped") else 1
 
 
-def _wanted(request: Request) -> RequestedCluster:
+def _requested_cluster(request: Request) -> RequestedCluster:
     return RequestedCluster(
         workers=int(request.value("workers")),
         parameter_servers=int(request.value("parameter_servers")),

@@ -185,7 +185,7 @@ class Repetition:
         while number < wanted:
             number += 1
             for folder, side in self._pair(number):
-                state = self._one(side, number, wanted, folder)
+                state = self._state_of_run(side, number, wanted, folder)
                 if state == "stopped":
                     return self._outcome(wanted, False, needed)
                 in_a_row = 0 if state == "finished" else in_a_row + 1
@@ -212,7 +212,7 @@ class Repetition:
         for side in self._plan.order(number):
             yield self._plan.run_folder(side, number), side
 
-    def _one(self, side: str, number: int, wanted: int, folder: Path) -> str:
+    def _state_of_run(self, side: str, number: int, wanted: int, folder: Path) -> str:
         """The state of a run, which is recorded first unless it has finished before."""
         opened = _opened(folder)
         if opened is None or opened.status.state != "finished":

@@ -56,8 +56,8 @@ def take(folder: Path) -> contextlib.ExitStack:
     except BlockingIOError:
         with held:
             raise LabError(
-                f"{_named(_holder(file))} trains in {folder.parent} now, and two runs at a time "
-                "would change each other's times",
+                f"{_holder_text(_holder(file))} trains in {folder.parent} now, and two runs at a "
+                "time would change each other's times",
                 advice="Stop that run, or wait for its end",
             ) from None
     except (OSError, ValueError):
@@ -75,7 +75,7 @@ def trains_in(runs: Path) -> str | None:
             holder = _holder(file)
     except OSError:
         return None
-    return _named(holder) if holder is not None and psutil.pid_exists(holder.pid) else None
+    return _holder_text(holder) if holder is not None and psutil.pid_exists(holder.pid) else None
 
 
 def _clear(file: BinaryIO) -> None:
@@ -90,7 +90,7 @@ def _holder(file: BinaryIO) -> Holder | None:
         return None
 
 
-def _named(holder: Holder | None) -> str:
+def _holder_text(holder: Holder | None) -> str:
     if holder is None:
         return "Another process"
     page = page_of_process(holder.pid)

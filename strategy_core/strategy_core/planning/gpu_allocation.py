@@ -54,7 +54,7 @@ def share_out(spec: RunSpec, num_gpus: int, local_rank: LocalRank) -> Share:
             field="devices",
         )
     if request.kind == "gpu" and request.indices:
-        return Share(_named(request.indices, num_gpus, spec))
+        return Share(_existing(request.indices, num_gpus, spec))
     each = request.count or max(1, num_gpus // local_rank.count)
     if each * local_rank.count <= num_gpus:
         return Share(tuple(range(local_rank.rank * each, (local_rank.rank + 1) * each)))
@@ -75,7 +75,7 @@ def share_out(spec: RunSpec, num_gpus: int, local_rank: LocalRank) -> Share:
     return Share(tuple(range(local_rank.rank * whole, local_rank.rank * whole + own)), each // own)
 
 
-def _named(indices: tuple[int, ...], num_gpus: int, spec: RunSpec) -> tuple[int, ...]:
+def _existing(indices: tuple[int, ...], num_gpus: int, spec: RunSpec) -> tuple[int, ...]:
     if max(indices) < num_gpus:
         return indices
     raise SpecError(

@@ -57,7 +57,7 @@ def as_difference(before: RunSpec, after: RunSpec) -> str:
 
     Fields are dotted paths, values as in YAML. A side without a line has the field's default.
     """
-    sides = (("-", _written(before)), ("+", _written(after)))
+    sides = (("-", _fields_to_write(before)), ("+", _fields_to_write(after)))
     fields = sorted({path for _, written in sides for path in written})
     lines = [
         f"{sign} {path}: {_yaml_value(written[path])}"
@@ -83,7 +83,7 @@ def as_python(spec: RunSpec) -> str:
     )
 
 
-def _written(spec: RunSpec) -> dict[str, Any]:
+def _fields_to_write(spec: RunSpec) -> dict[str, Any]:
     """The fields to write, by dotted path."""
     usual, document = flatten(RunSpec().to_json()), flatten(spec.to_json())
     always = {name: document[name] for name in ALWAYS}
@@ -95,7 +95,7 @@ def _written(spec: RunSpec) -> dict[str, Any]:
 def _document(spec: RunSpec) -> dict[str, Any]:
     """The same fields, nested as in a spec file."""
     document: dict[str, Any] = {}
-    for path, value in _written(spec).items():
+    for path, value in _fields_to_write(spec).items():
         *parents, last = path.split(".")
         parent = reduce(lambda fields, name: fields.setdefault(name, {}), parents, document)
         parent[last] = value
@@ -104,7 +104,7 @@ def _document(spec: RunSpec) -> dict[str, Any]:
 
 def _words(spec: RunSpec) -> Iterator[list[str]]:
     """Each flag with its value."""
-    for path, value in _written(spec).items():
+    for path, value in _fields_to_write(spec).items():
         if path == "inject":
             yield from (["--inject", _delay(item)] for item in value)
         elif path == "reconfigure":

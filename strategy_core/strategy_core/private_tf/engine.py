@@ -221,11 +221,13 @@ class _PublicSession:
 def has_profiler_session() -> bool:
     """Whether this process has a profiler session, which lasts until the runtime has taken the
     events out of it, long before `export_to_tb` has written them. True if it is not known."""
-    ask = _exported("_ZN3tsl8profiler12ProfilerLock16HasActiveSessionEv", ctypes.c_bool)
-    if ask is None:
+    has_active_session = _exported(
+        "_ZN3tsl8profiler12ProfilerLock16HasActiveSessionEv", ctypes.c_bool
+    )
+    if has_active_session is None:
         lost("tsl::profiler::ProfilerLock", "a capture window holds the training up until written")
         return True
-    return bool(ask())
+    return bool(has_active_session())
 
 
 def leave_out_thread_pool_events() -> bool:

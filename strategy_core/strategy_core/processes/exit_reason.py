@@ -123,11 +123,11 @@ def stderr_summary(stderr: str) -> str:
     if fatal is None:
         return "; ".join(line[:_MAX_LINE] for line in lines[-_NUM_LINES:])
     fatal_lines = lines[max(0, fatal - 1) : fatal + 1]
-    place = _place(lines[fatal + 1 :])
+    place = _innermost_frame(lines[fatal + 1 :])
     return "; ".join(line[:_MAX_LINE] for line in (*fatal_lines, *place))
 
 
-def _place(dump: list[str]) -> list[str]:
+def _innermost_frame(dump: list[str]) -> list[str]:
     """Return the crashed thread's innermost frame, out of Python's dump of all threads, if any."""
     current = next((i for i, line in enumerate(dump) if _CURRENT.match(line)), None)
     if current is None:

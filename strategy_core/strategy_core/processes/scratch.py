@@ -39,10 +39,10 @@ def make(mark: str) -> tuple[Path, int]:
     """
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     (folder / OWNER).write_text(mark)
-    return folder, own(folder)
+    return folder, hold(folder)
 
 
-def own(folder: Path) -> int:
+def hold(folder: Path) -> int:
     """Become an owner of a folder. Returns the descriptor that holds the lock."""
     lock = os.open(folder / OWNER, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_SH)

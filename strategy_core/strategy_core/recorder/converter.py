@@ -115,7 +115,7 @@ class Converter:
         result."""
         answers, deadline = self.answers(), self._now_s() + timeout_s
         if self._waiting and self._process is not None:
-            self._process.step_forward()
+            self._process.raise_priority()
         while self._waiting and self._now_s() < deadline:
             time.sleep(0.005)
             answers += self.answers()

@@ -57,7 +57,7 @@ class HelperProcess:
             bufsize=0,
         )
         # Not by the helper itself: after its imports, which take a second, the training may be
-        # over and `step_forward` called.
+        # over and `raise_priority` called.
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self._popen.pid, _LOWEST_PRIORITY)
         assert self._popen.stdin is not None
@@ -111,7 +111,7 @@ class HelperProcess:
             return f"did nothing for {quiet_s:.0f} s"
         return None
 
-    def step_forward(self) -> None:
+    def raise_priority(self) -> None:
         """Raise the process to normal priority, because the training is over.
 
         Only root may do so; otherwise the process stays at the lowest priority. On Linux each

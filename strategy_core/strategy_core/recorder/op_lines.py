@@ -62,14 +62,14 @@ def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
     for key, _ in largest:
         first_alike.setdefault(_unnumbered(key), key)
     first = set(first_alike.values())
-    asked = dict(sorted(largest, key=lambda item: item[0] not in first)[:MOST_OPS])
-    lines = {key: line for key, (_, op) in asked.items() if (line := program_line(op))}
-    num_single = min(MOST_OPS - len(asked), MOST_SINGLE_OPS)
+    chosen_ops = dict(sorted(largest, key=lambda item: item[0] not in first)[:MOST_OPS])
+    lines = {key: line for key, (_, op) in chosen_ops.items() if (line := program_line(op))}
+    num_single = min(MOST_OPS - len(chosen_ops), MOST_SINGLE_OPS)
     for key, (*_, made_as) in sorted(single.items(), key=lambda item: item[1])[:num_single]:
         op = _in_function(made_as, made)
         if op is not None and (line := program_line(op)):
             lines[key] = line
-    for key in largest_op.keys() - asked.keys():
+    for key in largest_op.keys() - chosen_ops.keys():
         if line := lines.get(first_alike[_unnumbered(key)]):
             lines[key] = line
     return [_of(name, lines) for name in names]

@@ -64,7 +64,7 @@ class OtherThreads:
         self, frames: Mapping[int, FrameType], without: Container[int | None]
     ) -> list[ThreadTime]:
         """The threads that run a function of the program, but for some, the busiest first."""
-        found = []
+        busy = []
         for thread in threading.enumerate():
             number = thread.native_id
             if thread.ident is None or number is None or thread.ident in without:
@@ -78,8 +78,8 @@ class OtherThreads:
             if frame is None or spent_us < LEAST_US or is_library(type(thread).__module__):
                 continue
             if (line := self._line(frame)) is not None:
-                found.append(ThreadTime(thread.name, spent_us, line))
-        return sorted(found, key=lambda each: -each.cpu_us)[:MOST_THREADS]
+                busy.append(ThreadTime(thread.name, spent_us, line))
+        return sorted(busy, key=lambda each: -each.cpu_us)[:MOST_THREADS]
 
     def _line(self, frame: FrameType) -> StackFrame | None:
         """The outermost line of the program; None of a thread that is not the program's.

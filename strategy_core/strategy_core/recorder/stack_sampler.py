@@ -374,7 +374,7 @@ class StackSampler:
             since_ns=self._since_ns,
             after_us=self._after_us,
             place=self._place,
-            places=[_place(stack) for stack in stacks],
+            places=[_stack_place(stack) for stack in stacks],
             loops=[loop for file in files for loop in outermost_loops(file)],
             around=self._new_lines(stacks),
             cpu_us=self._used_us,
@@ -460,7 +460,7 @@ def _callback(roles: Sequence[Role]) -> str:
     return next((name for name in names if name != "CallbackList"), next(functions, ""))
 
 
-def _place(stack: Stack) -> StackPlace:
+def _stack_place(stack: Stack) -> StackPlace:
     frames = [
         StackFrame(file, line, function, linecache.getline(file, line).strip()[:LONGEST_LINE])
         for file, line, function in stack.lines

@@ -329,7 +329,7 @@ class Windows:
         """Move raw captures to where TensorBoard looks. Returns `[None]` if they are not kept."""
         if not self._capture.keep_xplane or not xplanes:
             return [None]
-        home = self._folder.kept(number)
+        home = self._folder.kept_capture(number)
         try:
             home.mkdir(parents=True, exist_ok=True)
             return [xplane.rename(home / xplane.name) for xplane in xplanes]

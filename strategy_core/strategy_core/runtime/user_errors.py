@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from strategy_core.private_tf.error_texts import NO_TENSORBOARD
-from strategy_core.runtime.error_message import cause
+from strategy_core.runtime.error_message import type_and_cause
 from strategy_profiles.errors import LabError, SpecError
 
 
@@ -22,14 +22,14 @@ def explained(path: Path, what: str, advice: str = "") -> Iterator[None]:
         raise
 
     except (Exception, SystemExit) as error:  # a script's exit() is a mistake in a workload
-        problem = f"{what} raised {said(path, error)}"
+        problem = f"{what} raised {message_with_line(path, error)}"
         if NO_TENSORBOARD in str(error):
             advice = "Install it with: pip install tensorboard"
         raise SpecError(problem, advice=advice, field="workload") from error
 
 
-def said(path: Path, error: BaseException) -> str:
-    """Return the line of the user's file that an error came from, and its message."""
+def message_with_line(path: Path, error: BaseException) -> str:
+    """Return `ValueError: message (line 12)`, by the line of the user's file that it came from."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -38,11 +38,5 @@ def said(path: Path, error: BaseException) -> str:
     # TensorFlow's own errors, and Python's inside a data set, have the location in their text
     if not lines:
         lines = re.findall(rf'File "{re.escape(str(path))}", line (\d+)', str(error))
-    return f"{_said(error)} (line {lines[-1]})" if lines else _said(error)
-
-
-def _said(error: BaseException) -> str:
-    """Type and first relevant line of the message; TensorFlow's messages run to pages."""
-    has_words = bool(str(error).strip())
-    name = type(error).__name__
-    return f"{name}: {cause(error).removesuffix('.')}" if has_words else name
+    message = type_and_cause(error).removesuffix(".")
+    return f"{message} (line {lines[-1]})" if lines else message

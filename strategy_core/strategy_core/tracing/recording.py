@@ -229,10 +229,10 @@ class Recording(Detector):
 
     def _note_own_batch(self, unit: Unit) -> None:
         graph = unit.live_graph
-        found = None if graph is None else own_batch(graph)
-        if found is None:
+        size_and_line = None if graph is None else own_batch(graph)
+        if size_and_line is None:
             return
-        examples, line = found
+        examples, line = size_and_line
         self.note(
             f"`{unit.name}` ({unit.line}) divides a replica's losses by {examples}, the number of "
             f"its own examples, as if they were the global batch: each of the {self._num_here} "

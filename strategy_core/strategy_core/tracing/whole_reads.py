@@ -29,7 +29,7 @@ def whole_reads(graph: Any) -> list[WholeRead]:
     inside = {
         id(inner): variables[id(outer)] for outer, inner in graph.captures if id(outer) in variables
     }
-    reads: dict[int, Any] = {}
+    readers: dict[int, Any] = {}
     updated: set[int] = set()
     bodies: dict[str, Any] = {}
     in_loop: set[int] = set()
@@ -39,20 +39,20 @@ def whole_reads(graph: Any) -> list[WholeRead]:
                 functions = graph.as_graph_def().library.function
                 bodies = {each.signature.name: each for each in functions}
             again = inside.keys() & set(_read_in(bodies[op.get_attr("body").name], op))
-            reads |= dict.fromkeys(again, op)
+            readers |= dict.fromkeys(again, op)
             in_loop |= again
         handle = id(op.inputs[0]) if len(op.inputs) else 0
         if handle not in inside:
             continue
         if op.type == READ_VARIABLE and _is_used(op.outputs[0]):
-            reads.setdefault(handle, op)
+            readers.setdefault(handle, op)
         if op.type.startswith(_UPDATES):
             updated.add(handle)
-    found = [
+    reads = [
         _read(inside[handle], op, is_updated=handle in updated, in_loop=handle in in_loop)
-        for handle, op in reads.items()
+        for handle, op in readers.items()
     ]
-    return sorted(found, key=lambda read: -read.bytes)[:_MOST]
+    return sorted(reads, key=lambda read: -read.bytes)[:_MOST]
 
 
 def _is_used(tensor: Any) -> bool:

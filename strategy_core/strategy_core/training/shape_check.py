@@ -13,7 +13,7 @@ import keras
 import tensorflow as tf
 
 from strategy_core.runtime.tensor_format import described
-from strategy_core.runtime.user_errors import said
+from strategy_core.runtime.user_errors import message_with_line
 from strategy_core.training.loss import default_loss
 from strategy_core.training.step_errors import wrong_number
 from strategy_core.training.workload import Workload
@@ -71,14 +71,14 @@ def _outputs(work: Workload, model: Any, features: Any) -> Any:
     except Exception as error:  # a layer may raise any error
         raise SpecError(
             f"The model of {work.path.name} does not take features {described(features)}: "
-            f"{_wanted(work, model, features, error)}",
+            f"{_reason(work, model, features, error)}",
             advice="Change the shape or type of the data, or the input of the model",
             field="workload",
         ) from error
     return tf.nest.map_structure(lambda part: tf.TensorSpec(part.shape, part.dtype), traced)
 
 
-def _wanted(work: Workload, model: Any, features: Any, error: Exception) -> str:
+def _reason(work: Workload, model: Any, features: Any, error: Exception) -> str:
     """The inputs that the model declares, if the features differ from them; otherwise the error."""
     inputs = _inputs(model)
     parts = tf.nest.flatten(features)
@@ -88,7 +88,7 @@ def _wanted(work: Workload, model: Any, features: Any, error: Exception) -> str:
     )
     if inputs and (are_others or isinstance(features, dict)):
         return f"it takes {described(inputs[0] if len(inputs) == 1 else list(inputs))}"
-    return said(work.path, error)
+    return message_with_line(work.path, error)
 
 
 def _inputs(model: Any) -> list[Any]:

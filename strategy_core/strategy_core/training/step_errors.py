@@ -12,7 +12,7 @@ import tensorflow as tf
 from strategy_core import data
 from strategy_core.planning import workload_catalog
 from strategy_core.private_tf import error_texts
-from strategy_core.runtime.user_errors import said
+from strategy_core.runtime.user_errors import message_with_line
 from strategy_core.training.train_step import NO_GRADIENT
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import RunSpec
@@ -54,7 +54,7 @@ def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
         data.check_all(spec.data)
     if not is_own:
         return None
-    raised = said(workload_catalog.find(spec.workload), error)
+    raised = message_with_line(workload_catalog.find(spec.workload), error)
     return SpecError(f"Step {step} of {name} raised {raised}", field="workload")
 
 

@@ -17,7 +17,7 @@ from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.planning.reconfiguration import why_rebuilt
 from strategy_core.private_tf.availability import new_losses
 from strategy_core.recorder.recorder import Recorder
-from strategy_core.runtime.error_message import cause
+from strategy_core.runtime.error_message import type_and_cause
 from strategy_core.training import checkpoint, segment, state
 from strategy_core.training.segment import Segment
 from strategy_core.training.segment_cache import SegmentCache
@@ -95,7 +95,9 @@ class Training:
             self._go_back()
             if isinstance(error, LabError):
                 raise
-            raise LabError(f"The first step after the change failed: {_said(error)}") from error
+            raise LabError(
+                f"The first step after the change failed: {type_and_cause(error)}"
+            ) from error
         if self._left is not None:
             self._left.loop.close()
             if self._left.model is not self._current.model:
@@ -143,10 +145,12 @@ class Training:
         except LabError:
             raise
         except (tf.errors.ResourceExhaustedError, MemoryError) as error:
-            raise LabError(f"The devices have no room for the run: {_said(error)}") from error
+            raise LabError(
+                f"The devices have no room for the run: {type_and_cause(error)}"
+            ) from error
         # the user's own layers are built outside of the functions that `explained` covers
         except Exception as error:
-            raise LabError(f"The run cannot be built: {_said(error)}") from error
+            raise LabError(f"The run cannot be built: {type_and_cause(error)}") from error
 
     def settle(self) -> None:
         """Finish the steps that were started asynchronously, so that the state stays unchanged."""
@@ -269,8 +273,3 @@ class Training:
             before.put_state(self._left_state)
             before = segment.adapt(before, before.spec, self._examples)
         self._enter(before, state.checksum(before.take_state()), "same-worker")
-
-
-def _said(error: Exception) -> str:
-    """Type and cause of an error in one line."""
-    return f"{type(error).__name__}: {cause(error)}"

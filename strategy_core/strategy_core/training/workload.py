@@ -58,7 +58,9 @@ def load(name_or_path: str, options: Mapping[str, Any] | None = None) -> Workloa
     module = _import(path)
     functions = {name: _function(module, name, path) for name in _BUILDERS}
     bound = _fill_options(functions, dict(options or {}), name_or_path)
-    own_loss, train_step = (_own(module, name, path) for name in ("loss_fn", "train_step"))
+    own_loss, train_step = (
+        _optional_function(module, name, path) for name in ("loss_fn", "train_step")
+    )
     return Workload(
         name=name_or_path,
         path=path,
@@ -130,7 +132,7 @@ def _function(module: ModuleType, name: str, path: Path) -> Function:
     return function
 
 
-def _own(module: ModuleType, name: str, path: Path) -> Function | None:
+def _optional_function(module: ModuleType, name: str, path: Path) -> Function | None:
     """A function that a file may omit, or None."""
     function = getattr(module, name, None)
     if function is not None and not callable(function):

@@ -209,7 +209,7 @@ def test_an_error_of_the_app_has_the_headers_too(monkeypatch: pytest.MonkeyPatch
 
 
 def test_behind_a_proxy_that_speaks_https_the_cookie_is_sent_by_https_alone() -> None:
-    for told, is_secure in (({"x-forwarded-proto": "https"}, True), ({}, False)):
-        answer = client().get(f"/?token={LAB.token}", TAB | told)
+    for proxy_headers, is_secure in (({"x-forwarded-proto": "https"}, True), ({}, False)):
+        answer = client().get(f"/?token={LAB.token}", TAB | proxy_headers)
         cookie = (answer.headers or {})["set-cookie"].lower()
         assert ("secure" in cookie.split("; ")) is is_secure

@@ -26,11 +26,11 @@ def test_the_user_of_a_connection_is_known(listens: str, calls: str) -> None:
         with socket.create_connection((calls, port)) as client:
             accepted, address = server.accept()
             with accepted:
-                here = accepted.getsockname()
-                assert uid_of(address[:2], here[:2]) == os.getuid()
-                assert uid_of((address[0], address[1] ^ 1), here[:2]) is None
+                own_address = accepted.getsockname()
+                assert uid_of(address[:2], own_address[:2]) == os.getuid()
+                assert uid_of((address[0], address[1] ^ 1), own_address[:2]) is None
             client.close()
-        assert uid_of(address[:2], here[:2]) is None
+        assert uid_of(address[:2], own_address[:2]) is None
 
 
 @pytest.mark.parametrize("client", [None, ("203.0.113.1", 80), ("", 0), ("testclient", 50000)])

@@ -46,9 +46,9 @@ TOKEN = "0123456789-0123456789"
 def test_a_lab_has_the_addresses_under_which_it_listens(
     access: Access, own: list[str], foreign: list[str]
 ) -> None:
-    here = "10.0.0.7"
-    assert [name for name in own if not access.is_own_host(name, here)] == []
-    assert [name for name in foreign if access.is_own_host(name, here)] == []
+    own_address = "10.0.0.7"
+    assert [name for name in own if not access.is_own_host(name, own_address)] == []
+    assert [name for name in foreign if access.is_own_host(name, own_address)] == []
 
 
 def test_an_ipv4_connection_to_an_ipv6_socket_counts_by_its_ipv4_address() -> None:

@@ -20,14 +20,14 @@ def test_the_summary_names_what_was_set_and_no_defaults() -> None:
             "cluster.restarts": 2,
         }
     )
-    told = requested_fields(spec.to_json())
-    assert told.items() >= {
+    requested = requested_fields(spec.to_json())
+    assert requested.items() >= {
         ("workers", 2),
         ("network delay ms", 5.0),
         ("network rate mbit", 100.0),
         ("cluster restarts", 2),
     }
-    assert len(told) == len(plain) + 4
+    assert len(requested) == len(plain) + 4
 
 
 def test_a_spec_from_elsewhere_has_what_it_has() -> None:

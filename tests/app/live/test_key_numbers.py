@@ -15,5 +15,5 @@ def test_a_loss_that_a_program_does_not_tell_is_neither_called_nan_nor_promised(
     assert numbers.message()["numbers"]["loss"][-1] == "after the first step"
     for step in range(3):
         numbers.split(0, StepDone(0, step, 0, 5.0, None, 8, False))
-        shown = numbers.message()["numbers"]["loss"]
-        assert shown[-1] == "no step recorded a loss, or none was a finite number"
+        loss_number = numbers.message()["numbers"]["loss"]
+        assert loss_number[-1] == "no step recorded a loss, or none was a finite number"

@@ -41,8 +41,8 @@ def step(number: int, **fields: Any) -> StepDone:
 
 
 def segment(number: int = 0, **spec: Any) -> SegmentOpened:
-    asked = {"strategy": "mirrored", "devices": "cpu:2", "steps": 50} | spec
-    return SegmentOpened(number, "mirrored", 2, 1, 8, 0, 0, ["a", "b"], "auto", asked)
+    requested = {"strategy": "mirrored", "devices": "cpu:2", "steps": 50} | spec
+    return SegmentOpened(number, "mirrored", 2, 1, 8, 0, 0, ["a", "b"], "auto", requested)
 
 
 @pytest.fixture

@@ -92,10 +92,10 @@ def test_cores_are_the_newest_sample_beside_those_of_other_programs(cluster: Clu
     for cores in (0.2, 0.5):
         used = [ProcessUse(0, 0, 1.5, 3_000), ProcessUse(1, 0, cores, None)]
         cluster.launcher.write(ResourcesSampled(2000.0, 4, 3.0, 0.25, used))
-    told = cluster.message()[0]["resources"]
-    assert told["cores"] == {"0": 1.5, "1": 0.5}
-    assert told["memory"] == {"0": 3_000}
-    assert told["machines"] == [
+    row = cluster.message()[0]["resources"]
+    assert row["cores"] == {"0": 1.5, "1": 0.5}
+    assert row["memory"] == {"0": 3_000}
+    assert row["machines"] == [
         {"worker": 0, "num_cores": 4, "run_cores": 2.0, "other_cores": 1.0, "stolen_cores": 0.25}
     ]
 
@@ -104,8 +104,8 @@ def test_a_process_that_replaced_another_starts_without_samples(cluster: Cluster
     used = [ProcessUse(1, 0, 1.5, 3_000)]
     cluster.launcher.write(ResourcesSampled(2000.0, 4, 3.0, 0.25, used))
     cluster.launcher.write(Launched(1, 1, 2**22 - 3, 1, False, "worker 1"))
-    told = cluster.message()[0]["resources"]
-    assert told["cores"] == told["memory"] == {}
+    row = cluster.message()[0]["resources"]
+    assert row["cores"] == row["memory"] == {}
 
 
 def test_network_is_bytes_per_second_between_two_counts(cluster: Cluster) -> None:

@@ -26,14 +26,14 @@ def view_of(*closures: ClosureDone) -> dict[str, Any]:
 
 
 def test_each_worker_has_the_means_of_its_own_steps_without_the_first() -> None:
-    told = view_of(
+    message = view_of(
         closure(1, 900, 1, 1, 1),
         closure(2, 1, 2, 3, 4),
         closure(1, 1, 2, 30, 4),
         closure(1, 3, 4, 50, 6),
     )
-    assert told["1"] == {"steps": 3, "parts": [2, 3, 40, 0, 5]}
-    assert told["2"] == {"steps": 1, "parts": [1, 2, 3, 0, 4]}, "better than nothing"
+    assert message["1"] == {"steps": 3, "parts": [2, 3, 40, 0, 5]}
+    assert message["2"] == {"steps": 1, "parts": [1, 2, 3, 0, 4]}, "better than nothing"
 
 
 def test_what_was_long_ago_no_longer_counts() -> None:
@@ -59,6 +59,6 @@ def test_an_injected_delay_is_a_part_of_its_own() -> None:
     view = ServedView()
     view.take(closure(1, 1, 2, 50, 4), segment)
     view.take(closure(2, 1, 2, 50, 4), segment)
-    told = view.message()
-    assert told["1"]["parts"] == [1, 2, 20, 30, 4]
-    assert told["2"]["parts"] == [1, 2, 50, 0, 4]
+    row = view.message()
+    assert row["1"]["parts"] == [1, 2, 20, 30, 4]
+    assert row["2"]["parts"] == [1, 2, 50, 0, 4]

@@ -35,10 +35,10 @@ def test_a_page_shows_an_imported_profile_or_says_why_not(page: str, said: str, 
     assert said in text_of(open_page(page, runs, run=TPU))
 
 
-def other_links(shown: AppTest) -> list[str]:
+def other_links(opened: AppTest) -> list[str]:
     """Labels of the links beside those of the page's row."""
     row = ["Why", "Timeline", "Communication", "Model"]
-    labels = [link.label for link in shown.get("page_link")]
+    labels = [link.label for link in opened.get("page_link")]
     assert labels[: len(row)] == row
     return labels[len(row) :]
 
@@ -48,11 +48,11 @@ def test_a_profile_without_steps_offers_no_new_run(runs: Path) -> None:
 
 
 def test_the_overview_of_a_profile_without_steps_says_how_to_get_them(runs: Path) -> None:
-    shown = open_page("overview", runs, run=WITHOUT_STEPS)
-    assert "has 1 replica and no known step: no annotations of steps" in text_of(shown)
-    assert "Annotate steps with tf.profiler" in text_of(shown).replace("\\", "")
-    assert not shown.header, "headings over numbers that no step has"
-    assert other_links(shown) == ["Cause", "Steps", "Timeline of its ops"]
+    page = open_page("overview", runs, run=WITHOUT_STEPS)
+    assert "has 1 replica and no known step: no annotations of steps" in text_of(page)
+    assert "Annotate steps with tf.profiler" in text_of(page).replace("\\", "")
+    assert not page.header, "headings over numbers that no step has"
+    assert other_links(page) == ["Cause", "Steps", "Timeline of its ops"]
     sent = open_page("communication", runs, run=WITHOUT_STEPS)
     assert "Import a profile of several devices" in text_of(sent)
     assert not other_links(sent), "the lab cannot run an imported profile"

@@ -32,8 +32,8 @@ def run(lab: Path) -> Path:
     create_run_file(folder, SPEC.to_json(), cluster={"run_id": "x", "tasks": []})
     for worker in range(2):
         log = EventLog(launcher_file(folder, worker))
-        told = f"worker {worker}", f"10.0.0.{worker}:2222", f"node-{worker}"
-        log.write(Launched(worker, 0, 4_000_000 + worker, 0, False, *told))
+        names_of_worker = f"worker {worker}", f"10.0.0.{worker}:2222", f"node-{worker}"
+        log.write(Launched(worker, 0, 4_000_000 + worker, 0, False, *names_of_worker))
         EventLog(worker_folder(folder, worker).events).write(segment())
     return folder
 

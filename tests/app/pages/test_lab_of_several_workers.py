@@ -103,8 +103,8 @@ def test_weights_are_cut_as_asked_for(lab: Path, launcher: ClusterLauncher) -> N
     at.number_input(key="partition_part_bytes").set_value(4096)
     press(at, "Run")
     assert not errors(at)
-    asked = launcher.launched[0].spec.parameter_server
-    assert (asked.partitioner, asked.parts, asked.part_bytes) == ("min-size", 0, 4096)
+    servers = launcher.launched[0].spec.parameter_server
+    assert (servers.partitioner, servers.parts, servers.part_bytes) == ("min-size", 0, 4096)
 
 
 def test_a_batch_that_workers_cannot_share_is_said_once(

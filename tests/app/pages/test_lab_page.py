@@ -214,12 +214,12 @@ def test_gpus_are_offered_where_they_are(lab: Path, launcher: PretendedLauncher)
 def test_cards_are_described_where_nvml_knows_them(
     lab: Path, launcher: PretendedLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = ("NVIDIA A, 20 of 80 GiB of memory used",)
-    monkeypatch.setattr(device_picker, "states_of_cards", lambda: told)
-    assert told[0] not in text_of(open_page("lab", lab)), "no GPU"
+    descriptions = ("NVIDIA A, 20 of 80 GiB of memory used",)
+    monkeypatch.setattr(device_picker, "states_of_cards", lambda: descriptions)
+    assert descriptions[0] not in text_of(open_page("lab", lab)), "no GPU"
     launcher.devices = (CPU, *GPUS)
     at = open_page("lab", lab)
-    assert told[0] in text_of(at)
+    assert descriptions[0] in text_of(at)
     monkeypatch.setattr(device_picker, "states_of_cards", lambda: ())
     assert "cards" not in "".join(item.value for item in rerun(at).caption)
 
@@ -308,7 +308,7 @@ def test_a_delay_acts_at_once_and_waits_for_the_command_before_it(
     log.write(opened(1, run.spec.with_changes(first)))
     log.write(CommandAnswered(1, "reconfigure", "applied", 9))
     rerun(at)
-    assert [asked["inject"][0]["ms"] for asked in run.asked] == [30.0, 50.0]
+    assert [changes["inject"][0]["ms"] for changes in run.asked] == [30.0, 50.0]
 
 
 @pytest.mark.slow
@@ -387,7 +387,7 @@ def test_moves_that_arrive_again_or_change_nothing_are_not_sent(
     MOVED_AT[-1] -= 2  # the next one is the second move once more
     move(at, {"0/2": 30})
     rerun(at)
-    assert [asked["inject"] for asked in run.asked[1:]] == [[]]
+    assert [changes["inject"] for changes in run.asked[1:]] == [[]]
 
 
 @pytest.mark.slow

@@ -14,13 +14,13 @@ from strategy_profiles.run.events import Exited, Failed
 from strategy_profiles.run.layout import worker_folder
 from tests.app.looking import open_page, text_of
 from tests.growing_run import write_by_launcher
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.synthetic import HOSTILE, write_run
 from tests.synthetic.recorded_again import write_run_of_program
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("overview", "communication", "placement", "runs", *chain(*asked("RUN_PAGES")))
+PAGES = ("overview", "communication", "placement", "runs", *chain(*from_doors("RUN_PAGES")))
 RECIPES = {
     "plain": {},
     "straggler": {"straggler": (2, 30.0)},
@@ -205,15 +205,15 @@ def _names(options: list[str]) -> list[str]:
 
 
 def test_communication_without_a_capture_begins_with_what_timestamps_say(runs: Path) -> None:
-    shown = text_of(open_page("communication", runs, run="marks-only"))
-    assert "is waiting for the last replica" in shown
-    assert "How many bytes move is known of captured steps only." in shown
+    text = text_of(open_page("communication", runs, run="marks-only"))
+    assert "is waiting for the last replica" in text
+    assert "How many bytes move is known of captured steps only." in text
 
 
 def test_why_has_no_tile_without_a_value_and_says_what_is_missing(tmp_path: Path) -> None:
     write_run(tmp_path / "short", steps=30, windows=0)
-    shown = text_of(open_page("overview", tmp_path, run="short")).replace("\\", "")
-    assert re.search(r"Not known\. .*Bus bandwidth.*: .*capture", shown)
-    tiles = [tile.split("definition")[0] for tile in shown.split("lab-tile")[1:]]
+    text = text_of(open_page("overview", tmp_path, run="short")).replace("\\", "")
+    assert re.search(r"Not known\. .*Bus bandwidth.*: .*capture", text)
+    tiles = [tile.split("definition")[0] for tile in text.split("lab-tile")[1:]]
     assert tiles
     assert not [tile for tile in tiles if f">{MISSING}<" in tile]

@@ -64,10 +64,10 @@ def test_names_that_do_not_fit_differ_in_the_list(tmp_path: Path) -> None:
     names = [f"{'of-a-sweep-' * 3}c{number}{'-batch-64' * 3}-cpu" for number in (2, 4)]
     for name in [*names, "short", f"{names[0]}-again"]:
         write_run(tmp_path / name, steps=5, windows=0)
-    shown = open_page("runs", tmp_path).dataframe[0].value["run"].tolist()
-    assert len(set(shown)) == 4
-    limit = max(map(len, shown))
-    assert {"short", *(f"…{name[1 - limit :]}" for name in names)} < set(shown)
+    names_in_list = open_page("runs", tmp_path).dataframe[0].value["run"].tolist()
+    assert len(set(names_in_list)) == 4
+    limit = max(map(len, names_in_list))
+    assert {"short", *(f"…{name[1 - limit :]}" for name in names)} < set(names_in_list)
 
 
 def test_words_of_the_list_are_whole_if_there_is_room() -> None:

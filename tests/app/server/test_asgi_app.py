@@ -82,18 +82,18 @@ def test_the_browser_process_never_imports_tensorflow() -> None:
 
 def test_the_start_asks_nothing_of_the_internet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streamlit's greeting for 0.0.0.0 asks a server outside for this machine's address."""
-    asked: list[str] = []
-    monkeypatch.setattr(net_util, "get_external_ip", lambda: asked.append("external"))
-    monkeypatch.setattr(net_util, "get_internal_ip", lambda: asked.append("internal"))
+    addresses: list[str] = []
+    monkeypatch.setattr(net_util, "get_external_ip", lambda: addresses.append("external"))
+    monkeypatch.setattr(net_util, "get_internal_ip", lambda: addresses.append("internal"))
     options = server_options("0.0.0.0", 8501)
     usual = config.get_option
     monkeypatch.setattr(config, "get_option", lambda name: options.get(name) or usual(name))
     monkeypatch.setattr(config, "is_manually_set", options.__contains__)
     bootstrap._print_url(is_running_hello=False)
-    assert asked == []
+    assert addresses == []
     monkeypatch.setitem(options, "logger.hideWelcomeMessage", False)
     bootstrap._print_url(is_running_hello=False)
-    assert asked == ["internal", "external"]
+    assert addresses == ["internal", "external"]
 
 
 @pytest.mark.parametrize("folder", ["live", "timeline"])

@@ -62,8 +62,8 @@ def test_the_command_shows_the_page_once_it_is_there(tmp_path: Path) -> None:
 
     That address is on its command line, which every user can read, so the token is not in it.
     """
-    shown, browser = tmp_path / "shown", tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {shown}.part && mv {shown}.part {shown}\n')
+    opened, browser = tmp_path / "shown", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.part && mv {opened}.part {opened}\n')
     browser.chmod(0o755)
     command = [sys.executable, "-m", "strategy_core", "ui", "--runs", str(tmp_path / "runs")]
     environment = lab_access.environment(BROWSER=f"{browser} %s")
@@ -75,9 +75,9 @@ def test_the_command_shows_the_page_once_it_is_there(tmp_path: Path) -> None:
         start_new_session=True,
     ) as process:
         try:
-            wait_until(lambda: shown.exists() or process.poll() is not None)
+            wait_until(lambda: opened.exists() or process.poll() is not None)
             assert process.poll() is None
-            url = shown.read_text()
+            url = opened.read_text()
             assert url.startswith("file:///")
             assert lab_access.TOKEN not in url
             file = Path(url.removeprefix("file://"))

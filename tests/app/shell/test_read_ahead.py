@@ -92,8 +92,8 @@ def test_compare_finds_its_two_runs_compared(
         raise AssertionError("the runs were not compared ahead")
 
     monkeypatch.setattr(side_comparison, "compare_sets", compares_again)
-    shown = open_page("compare", lab, a="one", b="other")
-    assert "Every figure" in text_of(shown)
+    page = open_page("compare", lab, a="one", b="other")
+    assert "Every figure" in text_of(page)
 
 
 def test_the_list_of_runs_finds_its_rows_read(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from strategy_app.widgets.html_table import MOST_ROWS, grid_as_html, row_title, written
+from strategy_app.widgets.html_table import MOST_ROWS, grid_as_html, grid_text, row_title
 from tests.app.looking import open_page
 from tests.synthetic import HOSTILE, write_run
 
@@ -28,7 +28,7 @@ from tests.synthetic import HOSTILE, write_run
     ],
 )
 def test_a_value_is_written_as_in_the_grid(value: object, form: str | None, expected: str) -> None:
-    assert written(value, form) == expected
+    assert grid_text(value, form) == expected
 
 
 def test_a_list_has_the_first_rows_and_says_how_many_are_left_out() -> None:

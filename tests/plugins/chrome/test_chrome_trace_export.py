@@ -22,13 +22,13 @@ def _trace(profile: Profile, path: Path) -> list[Event]:
     return check_trace(write(profile, "chrome-trace", path).read_text(encoding="utf-8"))
 
 
-def _named(events: list[Event], kind: str) -> dict[int, str]:
+def _names_by_process(events: list[Event], kind: str) -> dict[int, str]:
     return {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == kind}
 
 
 def test_replicas_are_named_processes_in_order(straggling: Profile, target: Path) -> None:
     events = _trace(straggling, target)
-    names = _named(events, "process_name")
+    names = _names_by_process(events, "process_name")
     order = {e["pid"]: e["args"]["sort_index"] for e in events if e["name"] == "process_sort_index"}
     titles = [names[pid] for pid in sorted(names, key=lambda pid: order[pid])]
     assert titles[0] == "Run"
@@ -58,7 +58,7 @@ def test_times_are_microseconds_from_the_start_of_the_run(
 
 def test_flows_lead_from_the_last_rank_to_the_others(straggling: Profile, target: Path) -> None:
     events = _trace(straggling, target)
-    home = dict(_named(events, "process_name").items())
+    home = dict(_names_by_process(events, "process_name").items())
     first = [e for e in events if e["ph"] == "s" and e["name"].endswith("CollectiveReduceV2_0")]
     assert len(first) == 30 * 3  # steps captured in full, and the three that waited in each
     assert {home[e["pid"]].split(" · ")[0] for e in first} == {"replica 2"}
@@ -66,7 +66,9 @@ def test_flows_lead_from_the_last_rank_to_the_others(straggling: Profile, target
 
 def test_flows_lead_from_each_send_to_its_receive(straggling: Profile, target: Path) -> None:
     events = _trace(straggling, target)
-    home = {pid: name.split(" · ")[0] for pid, name in _named(events, "process_name").items()}
+    home = {
+        pid: name.split(" · ")[0] for pid, name in _names_by_process(events, "process_name").items()
+    }
     ends = {
         (e["id"], e["ph"]): home[e["pid"]]
         for e in events

@@ -106,9 +106,11 @@ def test_bytes_between_them_are_those_of_the_cable(
     for number, part in enumerate(parts):
         *_, last = [r for r in events(whole.path, "links") if r["worker"] == number]
         assert 1 - number in {link["peer"] for link in last["links"]}
-        told = sum(link["sent_bytes"] for link in last["links"])
+        reported = sum(link["sent_bytes"] for link in last["links"])
         counted = sent_on_cable(part)
-        assert 0.9 * told < counted < 1.3 * told + 200_000, "frames have headers, bytes have not"
+        assert 0.9 * reported < counted < 1.3 * reported + 200_000, (
+            "frames have headers, bytes have not"
+        )
 
 
 def sent_on_cable(part: Path) -> int:

@@ -119,10 +119,10 @@ def test_a_page_that_asks_while_the_lecture_goes_on_gets_the_new_scene() -> None
 
 
 def test_pages_that_ask_at_once_share_one_computation() -> None:
-    asked: list[str] = []
+    questions: list[str] = []
 
     def slow(scene: Scene) -> EvaluatedScene:
-        asked.append(scene.name)
+        questions.append(scene.name)
         return recorded(scene)
 
     async def both() -> None:
@@ -130,7 +130,7 @@ def test_pages_that_ask_at_once_share_one_computation() -> None:
         await asyncio.gather(lecture.for_lecturer(), lecture.for_device(None))
 
     asyncio.run(both())
-    assert asked == ["one"]
+    assert questions == ["one"]
 
 
 async def live(lecture: Lecture) -> None:

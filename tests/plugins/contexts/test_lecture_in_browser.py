@@ -101,8 +101,8 @@ def test_phones_answer_and_see_whether_it_was_right(lecture: Page, phone: Open) 
         expect(each.locator("[data-choice='0']")).to_be_disabled()
 
     lecture.keyboard.press("p")
-    shown = lecture.frame_locator("iframe")
-    expect(shown.get_by_text("reduce is called in cross-replica context")).to_be_visible()
+    lecture_frame = lecture.frame_locator("iframe")
+    expect(lecture_frame.get_by_text("reduce is called in cross-replica context")).to_be_visible()
     frame = lecture.locator("iframe").element_handle()
     assert frame
     with lecture.expect_response(re.compile("/api/lecture[?]seen=")):
@@ -198,14 +198,14 @@ def test_a_recording_is_legible_from_afar_and_its_keys_lead_back_to_the_question
     command(lecture, "forward")
     for key in ("Escape", "p"):
         lecture.locator("[data-command=picture]").click()
-        shown = lecture.frame_locator("iframe")
-        expect(shown.locator(part).first).to_be_visible()
-        assert shown.locator("body").evaluate(SMALL_TEXTS) == []
-        shown.locator(part).first.click()
+        lecture_frame = lecture.frame_locator("iframe")
+        expect(lecture_frame.locator(part).first).to_be_visible()
+        assert lecture_frame.locator("body").evaluate(SMALL_TEXTS) == []
+        lecture_frame.locator(part).first.click()
         assert lecture.evaluate("document.activeElement.tagName") == "IFRAME"  # it has the keys
         # Not `keyboard.press`: the frame is gone when the key is released, and Chromium may never
         # answer.
-        shown.locator("body").dispatch_event("keydown", {"key": key})
+        lecture_frame.locator("body").dispatch_event("keydown", {"key": key})
         expect(lecture.locator("iframe")).to_have_count(0)
 
 

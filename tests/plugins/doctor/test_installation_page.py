@@ -23,6 +23,6 @@ def test_what_the_installation_lacks_comes_first(
     assert "strategy-lab doctor" in text_of(at)
     at.button(key="check_installation").click()
     rerun(at)
-    shown = at.dataframe[0].value
-    assert list(shown["title"]) == ["GPU", "Python"]
-    assert list(shown["advice"]) == ["Install a driver", ""]
+    table = at.dataframe[0].value
+    assert list(table["title"]) == ["GPU", "Python"]
+    assert list(table["advice"]) == ["Install a driver", ""]

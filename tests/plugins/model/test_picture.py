@@ -119,7 +119,7 @@ def _a_pipe(file: Path) -> None:
     os.mkfifo(file)
 
 
-def _cut(file: Path) -> None:
+def _truncate(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-20])
 
 
@@ -129,7 +129,7 @@ def _cut(file: Path) -> None:
         (_enormous, "has 1,001,000 rows, more than 1,000,000"),
         (_without_names, "has rows without name"),
         (_a_pipe, "is not a file"),
-        (_cut, "is cut off"),
+        (_truncate, "is cut off"),
     ],
 )
 def test_a_damaged_graph_says_why(

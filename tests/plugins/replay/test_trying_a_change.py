@@ -50,14 +50,14 @@ def test_a_change_is_tried_to_the_end_and_linked_to_compare(late: Path) -> None:
     assert begun is not None
     assert begun.wait(MAX_WAIT_S)
     assert begun.error is None
-    shown = rerun(page)
+    result = rerun(page)
     assert begun.agreement is not None
-    assert as_markdown(begun.agreement.sentence) in text_of(shown)
-    assert "No prediction" in text_of(shown)
+    assert as_markdown(begun.agreement.sentence) in text_of(result)
+    assert "No prediction" in text_of(result)
     assert f">{units.milliseconds(begun.agreement.measured.with_ms)}</td>".replace(
         "\u00a0", " "
-    ) in _side_by_side(shown)
-    assert shown.button(key=BUTTON).label == "Try it again"
+    ) in _side_by_side(result)
+    assert result.button(key=BUTTON).label == "Try it again"
     assert not state.lab().launcher.active
 
 
@@ -74,9 +74,9 @@ def test_a_prediction_is_shown_with_the_error_of_its_replay(
     assert begun is not None
     assert begun.wait(MAX_WAIT_S)
     page = rerun(page)
-    shown = text_of(page).replace("\\", "")
-    assert "24 captured steps replayed" in shown
-    assert "Replay error 1.2 %" in shown
+    text = text_of(page).replace("\\", "")
+    assert "24 captured steps replayed" in text
+    assert "Replay error 1.2 %" in text
     assert any(each.value.startswith("- inject: ") for each in page.code)
     table = _side_by_side(page)
     assert table.index(">Predicted</th>") < table.index(">Measured, 3 runs each</th>")

@@ -58,8 +58,8 @@ def test_a_delay_is_removed_and_measured(
     again = page.get_by_role("button", name="Try it again")
     expect(again).to_be_visible(timeout=ALL_RUNS_MS)
     # How well they agree depends on the machine.
-    told = re.compile("[Pp]rediction and measurement (dis)?agree")
-    expect(page.get_by_text(told).first).to_be_visible()
+    agreement = re.compile("[Pp]rediction and measurement (dis)?agree")
+    expect(page.get_by_text(agreement).first).to_be_visible()
     table = page.locator(".lab-table[aria-label='Prediction and measurement']")
     expect(table.get_by_text("With / without")).to_be_visible()
     assert table.evaluate("each => each.scrollWidth <= each.clientWidth"), "numbers out of sight"

@@ -23,15 +23,15 @@ def said(page: AppTest) -> str:
 
 
 def test_the_page_predicts_steps_of_a_real_run(finished_run: Path) -> None:
-    shown = open_page("what_if", finished_run.parent, run=finished_run.name)
-    assert "captured steps replayed: median" in said(shown)
-    assert "than its own replay, unexplained" in said(shown)
-    (path,) = (each.value for each in shown.dataframe)
+    page = open_page("what_if", finished_run.parent, run=finished_run.name)
+    assert "captured steps replayed: median" in said(page)
+    assert "than its own replay, unexplained" in said(page)
+    (path,) = (each.value for each in page.dataframe)
     assert 0 < path["share"].max() <= 100
     assert {"compute", "launch gap"} <= set(path["kind"])
-    predictions = [item.proto.body for item in shown.get("html")]
+    predictions = [item.proto.body for item in page.get("html")]
     assert any("with compute 2 times as fast" in body for body in predictions)
-    assert "S is" not in said(shown)
+    assert "S is" not in said(page)
 
 
 def test_several_edits_are_added_and_removed(finished_run: Path) -> None:
@@ -82,10 +82,10 @@ def test_what_differences_between_replicas_cost(finished_run: Path) -> None:
     page = open_page("what_if", finished_run.parent, run=finished_run.name)
     page.toggle(key="what_if_slowdowns").set_value(True)
     page = rerun(page)
-    shown = said(page)
-    if "S is 1.00" not in shown:
-        assert shown.count(">S_w<") == 4
-        assert "Times an ideal step" in shown
+    text = said(page)
+    if "S is 1.00" not in text:
+        assert text.count(">S_w<") == 4
+        assert "Times an ideal step" in text
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def _sampled(begin_s: int, num_samples: int, **counts: int) -> ThreadsUsed:
     return ThreadsUsed(begin_s * S, (begin_s + 2) * S, [], num_samples, in_ops)
 
 
-def _found(monkeypatch: pytest.MonkeyPatch, *parts: ThreadsUsed) -> PythonInOps | None:
+def _python_in_ops(monkeypatch: pytest.MonkeyPatch, *parts: ThreadsUsed) -> PythonInOps | None:
     monkeypatch.setattr(python_in_ops, "regions_of", lambda *_: _Loop())
     found = python_in_ops.python_in_ops.__wrapped__  # type: ignore[attr-defined]
     return found(_Profile(*parts), 0, 1)
@@ -45,7 +45,7 @@ def _found(monkeypatch: pytest.MonkeyPatch, *parts: ThreadsUsed) -> PythonInOps 
 def test_the_line_with_most_samples_of_the_loop_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = _sampled(4, 20, other=20), _sampled(20, 20, other=20)
     inside = [_sampled(second, 20, line=12, other=4) for second in (10, 12)]
-    found = _found(monkeypatch, before, *inside, after)
+    found = _python_in_ops(monkeypatch, before, *inside, after)
     assert found is not None
     assert (found.line, found.share, found.of_line) == (LINE, 0.8, 0.75)
     assert found.said == "75 % of the time at train.py:12 (`yield decode(clip)`)"
@@ -55,7 +55,7 @@ def test_of_a_loop_of_many_lines_the_function_is_named(monkeypatch: pytest.Monke
     lines = [StackFrame("/home/me/train.py", 20 + n, "iou", f"line {n}") for n in range(5)]
     in_ops = [LineInOp(line, 3 + (line is lines[2])) for line in lines]
     in_ops.append(LineInOp(OTHER, 4))
-    found = _found(monkeypatch, ThreadsUsed(10 * S, 12 * S, [], 20, in_ops))
+    found = _python_in_ops(monkeypatch, ThreadsUsed(10 * S, 12 * S, [], 20, in_ops))
     assert found is not None
     assert found.said == "in `iou` for 80 % of it, most often at train.py:22"
 
@@ -66,4 +66,4 @@ def test_of_a_loop_of_many_lines_the_function_is_named(monkeypatch: pytest.Monke
 def test_without_enough_samples_no_line_is_named(
     counts: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert _found(monkeypatch, _sampled(10, 20, **counts)) is None
+    assert _python_in_ops(monkeypatch, _sampled(10, 20, **counts)) is None

@@ -121,6 +121,7 @@ def test_a_worker_reads_the_clock_that_its_neighbour_measured() -> None:
     )
     assert clocks.to_reference(2, np.array([5])).tolist() == [7_000_005]
     assert clocks.workers[3].reason == "no answer"
+    # Workers with one clock are a group; 3 is alone, and 9 is no worker.
     assert clocks.groups(np.array([0, 1, 2, 3, 9])).tolist() == [0, 0, 0, 4, -10]
 
 

@@ -17,7 +17,7 @@ from strategy_profiles.reporting.formulas import STARTS
 from strategy_profiles.reporting.markdown import as_text, code_block
 from strategy_profiles.run.manifest import change_run_file
 from strategy_profiles.tables.store import Profile
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -84,7 +84,7 @@ def test_a_page_has_no_element_that_it_would_not_have_with_another_name(
 
 
 @pytest.mark.parametrize(
-    "format", ["json", *(name for checks in asked("EXPORT_CHECKS") for name in checks)]
+    "format", ["json", *(name for checks in from_doors("EXPORT_CHECKS") for name in checks)]
 )
 def test_json_has_the_names_of_ops_as_they_are(
     hostile: Profile, format: str, tmp_path: Path

@@ -16,13 +16,13 @@ import strategy_profiles
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports import formats, step_pages, write
 from tests.event_records import read_records, write_records
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
 
 EVENTS = ("launcher.jsonl", "worker-0-0/events.jsonl")
-CHECKS = {name: check for checks in asked("EXPORT_CHECKS") for name, check in checks.items()}
+CHECKS = {name: check for checks in from_doors("EXPORT_CHECKS") for name, check in checks.items()}
 ODD = st.one_of(
     st.none(),
     st.booleans(),

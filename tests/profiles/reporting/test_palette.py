@@ -29,7 +29,7 @@ from strategy_profiles.reporting.palette import (
     replica_colour,
 )
 from strategy_profiles.tables.schema import CATEGORIES
-from tests.plugins.leaves import asked
+from tests.plugins.leaves import from_doors
 
 GRAPHICS, TEXT = 3.0, 4.5
 """Least contrast to their ground, of graphics and of text (WCAG 2.2, 1.4.11 and 1.4.3)."""
@@ -82,7 +82,7 @@ DRAWS = {
     "steps": set(),
     "waiting": {"phases", "replicas"},
 }
-OF_LEAVES = {path: drawn for colours in asked("COLOURS") for path, drawn in colours.items()}
+OF_LEAVES = {path: drawn for colours in from_doors("COLOURS") for path, drawn in colours.items()}
 OWN_COLOURS = {"matrix": {"#CFE3F3", "#0B3C6F"}}
 """A scale from few to many bytes."""
 HEX = re.compile("#[0-9A-Fa-f]{6}")

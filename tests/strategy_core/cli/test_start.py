@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from strategy_core.cli.main import verbs
-from tests.plugins.leaves import asked, files_of_leaves
+from tests.plugins.leaves import files_of_leaves, from_doors
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 
@@ -41,9 +41,9 @@ RUNNING = {
     "compare a b": "numpy pyarrow rich",
 }
 """Those that a command has imported when it has run."""
-for imported_by_verbs in asked("IMPORTED"):
+for imported_by_verbs in from_doors("IMPORTED"):
     IMPORTED |= imported_by_verbs
-for imported_by_commands in asked("RUNNING"):
+for imported_by_commands in from_doors("RUNNING"):
     RUNNING |= imported_by_commands
 
 

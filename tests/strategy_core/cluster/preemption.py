@@ -145,15 +145,17 @@ def _start(tf_config: str, folder: Path) -> subprocess.Popen[str]:
 
 def read_step(worker: subprocess.Popen[str], *, at_least: int) -> int:
     """Read a worker's output until it has done `at_least` steps. Raises RuntimeError if it ends."""
-    return next(said["step"] for said in _said(worker) if said.get("step", -1) >= at_least)
+    return next(
+        said["step"] for said in _printed_records(worker) if said.get("step", -1) >= at_least
+    )
 
 
 def last_step(worker: subprocess.Popen[str]) -> int:
     """Return the steps that a worker had done when it left. Raises RuntimeError without them."""
-    return next(said["left"] for said in _said(worker) if "left" in said)
+    return next(said["left"] for said in _printed_records(worker) if "left" in said)
 
 
-def _said(worker: subprocess.Popen[str]) -> Iterator[dict[str, int]]:
+def _printed_records(worker: subprocess.Popen[str]) -> Iterator[dict[str, int]]:
     assert worker.stdout is not None
     printed: deque[str] = deque(maxlen=10)
     while line := worker.stdout.readline():

@@ -107,8 +107,8 @@ def test_a_capture_that_the_profiler_had_just_written_is_converted(tmp_path: Pat
 def test_a_raw_capture_just_moved_to_where_it_is_kept_is_converted(tmp_path: Path) -> None:
     folder = worker_folder(tmp_path, 0)
     raw = killed_in_the_profiler(folder, 0)
-    folder.kept(0).mkdir(parents=True)
-    kept = raw.rename(folder.kept(0) / raw.name)
+    folder.kept_capture(0).mkdir(parents=True)
+    kept = raw.rename(folder.kept_capture(0) / raw.name)
     assert recover_captures(tmp_path) == [Outcome("worker-0-0/window-000000", None)]
     assert (folder.window(0) / "spans.parquet").is_file()
     assert kept.exists()

@@ -96,7 +96,7 @@ def test_without_the_hook_a_delay_in_a_users_step_is_refused() -> None:
 
     with pytest.raises(LabError, match="A delay inside a replica's step needs"):
         engine.check_can_delay(object())
-    assert "light timestamps" in only_new_loss()
+    assert "light timestamps" in only_new_loss()  # which need the same hook
 
 
 def test_without_the_private_session_captures_go_through_the_public_profiler(

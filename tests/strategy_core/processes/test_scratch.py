@@ -27,7 +27,7 @@ def remove_abandoned(parent: Path) -> list[Path]:
 def test_a_folder_in_use_stays(made: tuple[Path, int], tmp_path: Path) -> None:
     folder, lock = made
     assert remove_abandoned(tmp_path) == []
-    other = scratch.own(folder)
+    other = scratch.hold(folder)
     os.close(lock)
     assert remove_abandoned(tmp_path) == []  # the second owner is still there
     os.close(other)

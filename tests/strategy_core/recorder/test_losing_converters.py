@@ -124,11 +124,11 @@ def test_the_end_of_training_raises_the_priority_of_each_thread_of_a_helper(
     pid = helper._popen.pid
     try:
         if is_importing:
-            helper.step_forward()
+            helper.raise_priority()
         helper.send(_job(0))
         wait_until(lambda: bool(helper.read()))
         if not is_importing:
-            helper.step_forward()
+            helper.raise_priority()
         own = os.getpriority(os.PRIO_PROCESS, 0)
         # Only root raises a priority, and CI may run as another user and skips no test.
         expected = own if os.geteuid() == 0 else _LOWEST_PRIORITY

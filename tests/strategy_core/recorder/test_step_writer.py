@@ -33,7 +33,7 @@ def _step(number: int) -> Any:
     return step
 
 
-def _written(path: Path) -> list[Any]:
+def _written_steps(path: Path) -> list[Any]:
     events = read_records(path / "events.jsonl")
     return [event.get("step", event["kind"]) for event in events]
 
@@ -46,7 +46,7 @@ def test_steps_are_written_even_if_the_program_hangs(tmp_path: Path) -> None:
     step_writer = _step_writer(tmp_path)
     for number in range(3):
         step_writer.leave(_step(number))
-    wait_until(lambda: _written(tmp_path) == [0, 1, 2])
+    wait_until(lambda: _written_steps(tmp_path) == [0, 1, 2])
     events = read_records(tmp_path / "events.jsonl")
     assert [event["loss"] for event in events] == [0.0, 0.5, 1.0]
     assert step_writer.take_cost_ms() > 0
@@ -62,7 +62,7 @@ def test_events_keep_their_order(tmp_path: Path) -> None:
     step_writer.write(Note("info", "behind both"))
     step_writer.leave(_step(2))
     step_writer.catch_up()
-    assert _written(tmp_path) == [0, "note", 1, "note", 2]
+    assert _written_steps(tmp_path) == [0, "note", 1, "note", 2]
     step_writer.close()
 
 
@@ -87,15 +87,15 @@ def test_a_result_of_the_program_is_read_in_the_background_without_delay(
             step.result_of_program(read)
         step_writer.leave(step)
     step_writer.write(Note("info", "of the program's thread"))
-    assert _written(tmp_path) == [0]
+    assert _written_steps(tmp_path) == [0]
     is_computed.set()
-    wait_until(lambda: _written(tmp_path) == [0, 1, 2, "note"])
+    wait_until(lambda: _written_steps(tmp_path) == [0, 1, 2, "note"])
     is_computed.clear()
     step = RecordedStep(3)
     step.result_of_program(read)
     step_writer.leave(step)
     step_writer.close()
-    assert _written(tmp_path)[4:] == [3, "note"], "a step without its result, and why"
+    assert _written_steps(tmp_path)[4:] == [3, "note"], "a step without its result, and why"
     assert readers == {"step_writer"}
     is_computed.set()
 
@@ -120,7 +120,7 @@ def test_a_background_write_error_is_raised_once(
         go_on(step_writer)
     step_writer.leave(_step(2))
     step_writer.catch_up()
-    assert _written(tmp_path)[-1] == 2
+    assert _written_steps(tmp_path)[-1] == 2
     step_writer.close()
 
 

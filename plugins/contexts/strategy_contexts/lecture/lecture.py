@@ -157,7 +157,7 @@ class Lecture:
         scene = await self.current_scene()
         number = len(scene.question.choices)
         room = self.room
-        return self._asked(scene.question) | {
+        return self._question_document(scene.question) | {
             "version": self._version,
             "title": self.scene.title,
             "setup": scene.setup,
@@ -180,9 +180,9 @@ class Lecture:
         fields = ("right", "evidence") if self.is_revealed else ()
         answered = self._answered(question)
         own = {"version": self._question_version, "yours": yours}
-        return self._asked(question) | own | {name: answered[name] for name in fields}
+        return self._question_document(question) | own | {name: answered[name] for name in fields}
 
-    def _asked(self, question: Question) -> dict[str, Any]:
+    def _question_document(self, question: Question) -> dict[str, Any]:
         return {
             "scene": self.at,
             "count": len(self.scenes),

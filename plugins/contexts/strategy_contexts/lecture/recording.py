@@ -66,7 +66,7 @@ class _Unpacked:
         self._held = tempfile.TemporaryDirectory(prefix=scratch.UNPACKED_PREFIX)
         self.folder = Path(self._held.name)
         (self.folder / scratch.OWNER).touch()
-        self._lock = os.fdopen(scratch.own(self.folder))  # it is closed with this object
+        self._lock = os.fdopen(scratch.hold(self.folder))  # it is closed with this object
         for file in sorted(FOLDER.glob("*.zip")):
             with zipfile.ZipFile(file) as packed:
                 packed.extractall(self.folder / file.stem)

@@ -205,6 +205,7 @@ class Faster:
 
     @property
     def extremes(self) -> tuple[Edit, ...]:
+        """The same edit with the most and the least of the host's time left, for the interval."""
         if not self._frees_host:
             return ()
         return (
@@ -217,7 +218,7 @@ class Faster:
         return np.isinf(self.times) and self.kind in {PRINT, *PYTHON_OPS, *PRINTING_OPS}
 
     def apply(self, graph: StepGraph, times: Times) -> None:
-        chosen = self._chosen(graph)
+        chosen = self._selected_nodes(graph)
         if not chosen.any():
             raise ReplayError(
                 f"No op of kind {self.kind!r} is in the recorded steps",
@@ -232,7 +233,7 @@ class Faster:
         if graph.timed and not chosen[graph.is_timed].any():
             as_the_recorded(graph, times, before_ns)
 
-    def _chosen(self, graph: StepGraph) -> Bools:
+    def _selected_nodes(self, graph: StepGraph) -> Bools:
         if self.kind == COMMUNICATION:
             return of_category(graph, _MOVES)
         if self.kind == PRINT:

@@ -127,7 +127,7 @@ def _replay_all(profile: Profile, segment: int) -> Replays:
     warm = [step for step in recording.steps if step >= recording.warm_from]
     steps = warm if len(warm) >= FEWEST_REPLAYED else recording.steps
     if len(steps) > FEWEST_REPLAYED:
-        steps = _chosen(steps, _num_nodes(profile, recording))
+        steps = _steps_to_replay(steps, _num_nodes(profile, recording))
     builder = StepBuilder(recording, read_rows(profile, segment, steps))
     graphs = [builder.build(step) for step in steps]
     spread = known_spread([(profile, segment)], _MOST_OTHER_RUNS)
@@ -163,7 +163,7 @@ def _num_nodes(profile: Profile, recording: Recording) -> int:
     return len(StepBuilder(recording, read_rows(profile, segment, [first])).build(first))
 
 
-def _chosen(steps: Sequence[int], num_nodes: int) -> list[int]:
+def _steps_to_replay(steps: Sequence[int], num_nodes: int) -> list[int]:
     """Return the steps to replay, given the nodes of one."""
     num = min(max(_MOST_NODES // num_nodes, FEWEST_REPLAYED), MOST_REPLAYED, len(steps))
     places = np.linspace(0, len(steps) - 1, num).round().astype(int)

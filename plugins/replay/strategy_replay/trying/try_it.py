@@ -11,7 +11,7 @@ from strategy_app.forms import trusted_paths
 from strategy_app.server import state
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.copy_as import offer_copy
-from strategy_app.widgets.html_table import html_table, written
+from strategy_app.widgets.html_table import grid_text, html_table
 from strategy_app.widgets.links import page_link
 from strategy_app.widgets.text import as_markdown
 from strategy_core.planning.spec_text import as_difference
@@ -186,6 +186,6 @@ def _side_by_side(agreement: Agreement, num_pairs: int) -> str:
         ("Without the change", *(units.milliseconds(each.without_ms) for each in sides.values())),
         ("With it", *(units.milliseconds(each.with_ms) for each in sides.values())),
         ("Its interval", *(each.between or units.MISSING for each in sides.values())),
-        ("With / without", *(written(each.ratio, "%.2f") for each in sides.values())),
+        ("With / without", *(grid_text(each.ratio, "%.2f") for each in sides.values())),
     ]
     return html_table(["A step", *sides], rows, texts=["A step"], name="Prediction and measurement")

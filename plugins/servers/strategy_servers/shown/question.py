@@ -84,7 +84,7 @@ def servers(profile: Profile, facts: Facts) -> Answer:
             _rates(serving, names),
             _queue(serving, names),
             _workers(serving, names),
-            *_held(serving),
+            *_server_tables(serving),
             _traffic(serving, names),
         ),
         formulas=("served_step", "closures", "served_bytes"),
@@ -205,7 +205,7 @@ def _workers(serving: ParameterServing, names: Mapping[int, str]) -> Table:
     )
 
 
-def _held(serving: ParameterServing) -> Iterator[Table]:
+def _server_tables(serving: ParameterServing) -> Iterator[Table]:
     """What each server holds, then every variable."""
     name = Column("name", "Server", "name", value=lambda each: _name(serving.servers.index(each)))
     yield table("servers", "Each server", serving.servers, (name, *_SERVERS), source="derived")

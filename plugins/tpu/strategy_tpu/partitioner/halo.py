@@ -98,7 +98,9 @@ def add_back(
     with group.recorder.communication(_HALO, op.name, group.devices, None) as nodes:
         for core in group.cores:
             tile = {
-                axis: bounds(_known(shape[axis]), layout.grid[axis], layout.coordinates[core][axis])
+                axis: bounds(
+                    _require_known(shape[axis]), layout.grid[axis], layout.coordinates[core][axis]
+                )
                 for axis in by_core[core]
             }
             pieces = [
@@ -163,7 +165,7 @@ def _overlap(a: Span, b: Span) -> Span | None:
     return (low, high) if low < high else None
 
 
-def _known(size: Size) -> int:
+def _require_known(size: Size) -> int:
     if size is None:
         raise NoRule("a spatial axis of unknown size")
     return size

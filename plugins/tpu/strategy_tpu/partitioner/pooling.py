@@ -17,7 +17,7 @@ from strategy_tpu.sharded import Layout, Sharded, Value, bounds, is_split, shape
 @rule("MaxPool")
 def max_pool(op: PartitionedOp) -> list[Value]:
     """The maximum of each window; padding is smaller than any number."""
-    image, layout, where = _seen(op, 0, shape_of(op.inputs[0]))
+    image, layout, where = _split_operand(op, 0, shape_of(op.inputs[0]))
     seen = windows(op, op.group.reshard(image, layout), where, image.dtype.min)
     (tiles,) = op.per_core(seen, attrs=_unpadded(op))
     return [op.result(tiles, layout)]
@@ -26,7 +26,7 @@ def max_pool(op: PartitionedOp) -> list[Value]:
 @rule("MaxPoolGrad")
 def max_pool_gradient(op: PartitionedOp) -> list[Value]:
     """The gradient goes to the position of the maximum, which may be on another core."""
-    image, layout, where = _seen(op, 0, shape_of(op.inputs[0]))
+    image, layout, where = _split_operand(op, 0, shape_of(op.inputs[0]))
     seen = windows(op, op.group.reshard(image, layout), where, image.dtype.min)
     (parts,) = op.per_core(seen, op.tiles(1, layout), op.tiles(2, layout), attrs=_unpadded(op))
     return [op.result(add_back(op, parts, where, layout, image.shape), layout)]
@@ -35,7 +35,7 @@ def max_pool_gradient(op: PartitionedOp) -> list[Value]:
 @rule("AvgPool")
 def average_pool(op: PartitionedOp) -> list[Value]:
     """The mean of each window, without the positions beyond the edge."""
-    image, layout, where = _seen(op, 0, shape_of(op.inputs[0]))
+    image, layout, where = _split_operand(op, 0, shape_of(op.inputs[0]))
     seen = windows(op, op.group.reshard(image, layout), where)
     (means,) = op.per_core(seen, attrs=_unpadded(op))
     return [op.result(_weighted(op, means, layout, image.shape), layout)]
@@ -45,7 +45,7 @@ def average_pool(op: PartitionedOp) -> list[Value]:
 def average_pool_gradient(op: PartitionedOp) -> list[Value]:
     """Each window's gradient, divided equally among the positions that were counted."""
     shape = op.output_shape()
-    _, layout, where = _seen(op, 1, shape)
+    _, layout, where = _split_operand(op, 1, shape)
     gradients = _weighted(op, list(op.tiles(1, layout)), layout, shape)
     sizes = []
     for core, gradient in enumerate(gradients):
@@ -59,7 +59,7 @@ def average_pool_gradient(op: PartitionedOp) -> list[Value]:
     return [op.result(add_back(op, parts, where, layout, shape), layout)]
 
 
-def _seen(
+def _split_operand(
     op: PartitionedOp, position: int, shape: Sequence[int | None]
 ) -> tuple[Sharded, Layout, list[dict[int, tuple[int, int]]]]:
     """The split operand, its layout without channels, and the input positions of each core's

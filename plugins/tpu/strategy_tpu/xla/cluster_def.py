@@ -101,7 +101,7 @@ class ClusterDef:
                     return scope, op
         return None
 
-    def wanted(self) -> list[str]:
+    def output_names(self) -> list[str]:
         """Names of the cluster's output tensors."""
         return [
             op.inputs[0].name
@@ -128,7 +128,7 @@ class ClusterDef:
             new.node_def.extend(rewriter.nodes(function.node_def))
             for key, source in function.ret.items():
                 new.ret[key] = rewriter.renamed(source)
-            for key in [k for k, node in function.control_ret.items() if rewriter.is_gone(node)]:
+            for key in [k for k, node in function.control_ret.items() if rewriter.is_removed(node)]:
                 del new.control_ret[key]
                 new.signature.control_output.remove(key)
         return graph
@@ -146,19 +146,19 @@ class _Rewriter:
         self._stubbed = stubbed
         self._suffix = suffix
         self._is_function = bool(name)
-        self._gone: set[str] = set()
-        self._given: set[str] = set()
+        self._removed: set[str] = set()
+        self._placeholders: set[str] = set()
         self._new_names: dict[str, str] = {}
 
     def nodes(self, nodes: Sequence[Any]) -> list[Any]:
         kept: list[Any] = []
         for node in nodes:
             if node.op == "Placeholder":
-                self._given.add(node.name)
+                self._placeholders.add(node.name)
             elif not self._is_for_xla(node):
-                self._gone.add(node.name)
+                self._removed.add(node.name)
             elif node.name in self._stubbed or node.op in _READS or self._changes_shape(node):
-                self._gone.add(node.name)
+                self._removed.add(node.name)
                 kept += self._stubs(node)
             else:
                 kept.append(self._copied(node))
@@ -173,20 +173,20 @@ class _Rewriter:
             return False
         return self._is_function or "_tpu_replicate" in node.attr or node.op in _FIRST_OF
 
-    def is_gone(self, name: str) -> bool:
+    def is_removed(self, name: str) -> bool:
         """Whether the node `name` was removed."""
-        return name in self._gone or name in self._given
+        return name in self._removed or name in self._placeholders
 
     def renamed(self, source: str) -> str:
         """A reference to a tensor or, with `^`, to an op; to its stub if it has one."""
         if source in self._new_names:
             return self._new_names[source]
-        if source.split(":", 1)[0] in self._gone:
+        if source.split(":", 1)[0] in self._removed:
             raise NotLowerableError(f"the value of {source} has no type that XLA knows")
         return source
 
     def _is_moot(self, source: str) -> bool:
-        return source.startswith("^") and self.is_gone(source[1:])
+        return source.startswith("^") and self.is_removed(source[1:])
 
     def _copied(self, node: Any) -> Any:
         new = tf.compat.v1.NodeDef(name=node.name, op=node.op, input=node.input)

@@ -35,7 +35,7 @@ def unsupported(node: Any) -> str | None:
         return "XLA has no kernel for it"
     if any(_fits(node.attr, constraints) for constraints in kernels):
         return None
-    names = sorted({tf.dtypes.as_dtype(t).name for t in _types(node.attr) if not _known(t)})
+    names = sorted({tf.dtypes.as_dtype(t).name for t in _types(node.attr) if not _is_supported(t)})
     return f"XLA has no kernel for it on {', '.join(names) or 'these types'}"
 
 
@@ -78,5 +78,5 @@ def _types(attrs: Mapping[str, Any]) -> list[int]:
     return [each for each in types if each]
 
 
-def _known(datatype: int) -> bool:
+def _is_supported(datatype: int) -> bool:
     return datatype not in NOT_ON_TPU and datatype != tf.string.as_datatype_enum

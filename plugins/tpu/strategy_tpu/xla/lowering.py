@@ -88,7 +88,7 @@ def _attempt(
     """XLA's error, if any, and which sizes had to be guessed."""
     definition = cluster.lowerable(stubs)
     given = _Inputs(cluster.cluster, device)
-    names = [name for name in cluster.wanted() if name.split(":")[0] in _names(definition)]
+    names = [name for name in cluster.output_names() if name.split(":")[0] in _names(definition)]
 
     def replica(*arguments: tf.Tensor) -> list[tf.Tensor]:
         return tf.graph_util.import_graph_def(

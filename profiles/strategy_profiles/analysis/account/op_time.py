@@ -71,7 +71,7 @@ def op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
         of = line_of.get(name), layer is not None and layer in trained, loop_in(name)
         parts_of[named, kind][of] += length
     whole = float(sum(lengths)) or 1.0
-    times = [_one(*key, parts, whole) for key, parts in parts_of.items()]
+    times = [_op_time(*key, parts, whole) for key, parts in parts_of.items()]
     return tuple(sorted(times, key=lambda time: -time.share))
 
 
@@ -84,7 +84,7 @@ def distinct_ops(spans: pa.Table) -> tuple[list[str], list[str], Ints]:
     return names, ops, number
 
 
-def _one(layer: str | None, op: str, parts: Counter[_Of], whole: float) -> OpTime:
+def _op_time(layer: str | None, op: str, parts: Counter[_Of], whole: float) -> OpTime:
     return OpTime(layer, op, float(parts.total()) / whole, *parts.most_common(1)[0][0])
 
 

@@ -119,7 +119,7 @@ def _kind(place: StackPlace, starts: set[tuple[str, int]], where: Where) -> tupl
         return "recording", ""  # in a callback of the lab's, too
     if place.within:
         return place.within, place.call if place.within == "callback" else ""
-    if where == "between" and (named := _named(place)):
+    if where == "between" and (named := _kind_by_name(place)):
         return named, ""
     if place.doing == "python" and _line_of(place) in starts:
         return "epoch-start", ""  # freeing the last iterator has no frame of its own
@@ -149,7 +149,7 @@ def _plain_kind(place: StackPlace, where: Where) -> str:
     return place.doing
 
 
-def _named(place: StackPlace) -> str | None:
+def _kind_by_name(place: StackPlace) -> str | None:
     """What the program's own loop does, if a function or the line itself is named after it.
 
     Not what Keras's `fit` does: its line may name the data of a validation that passed long before.

@@ -64,7 +64,7 @@ def loop_lines(
     by_line = _ms_by_line(regions, made)
     longest = sorted(by_line, key=lambda line: -by_line[line])[:MOST_LINES]
     lit = [line for line in longest if by_line[line] >= SMALLEST * regions.loop_ms]
-    named = _named(sentence, regions.stacks) if lit else ()
+    named = _lines_in(sentence, regions.stacks) if lit else ()
     return tuple(
         LoopLine(
             *line,
@@ -76,7 +76,7 @@ def loop_lines(
     )
 
 
-def _named(sentence: str, stacks: Stacks) -> Iterator[Line]:
+def _lines_in(sentence: str, stacks: Stacks) -> Iterator[Line]:
     for name, line in re.findall(r"([^\s/`(]+):(\d{1,9})", sentence):
         yield from ((file, int(line)) for file in stacks.sources if PurePath(file).name == name)
 

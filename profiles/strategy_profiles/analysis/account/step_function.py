@@ -34,15 +34,17 @@ def step_function(profile: Profile, segment: int) -> StepFunction | None:
     if regions is None or not regions.is_step.any():
         return None
     stacks, places = regions.stacks, Counter(regions.stacks.place[regions.is_step].tolist())
-    found: Counter[tuple[str, str, str]] = Counter()
+    num_samples_of: Counter[tuple[str, str, str]] = Counter()
     for number, num_samples in places.items():
         frames = stacks.places[number].frames
         at = next((i for i, each in enumerate(frames) if _is_in_loop(stacks, each)), len(frames))
         if at + 1 < len(frames):
-            found[frames[at + 1].file, frames[at + 1].function, frames[at].place] += num_samples
-    if not found:
+            num_samples_of[frames[at + 1].file, frames[at + 1].function, frames[at].place] += (
+                num_samples
+            )
+    if not num_samples_of:
         return None
-    ((file, name, called_at), count), *_ = found.most_common(1)
+    ((file, name, called_at), count), *_ = num_samples_of.most_common(1)
     if count < MOST * places.total():
         return None
     return StepFunction(name, _defined_at(stacks, file, name) or called_at)
@@ -65,8 +67,8 @@ def unrolled_loop(profile: Profile, segment: int, of_ops: str) -> str | None:
     stacks = regions.stacks
     around_steps = set(_loops(stacks, stacks.place[regions.is_step]).elements())
     is_traced = samples_at(stacks, [place.doing == "tracing" for place in stacks.places])
-    found = _loops(stacks, stacks.place[regions.is_first & is_traced])
-    loops = [loop for loop, count in found.most_common() if count >= FEWEST]
+    counts = _loops(stacks, stacks.place[regions.is_first & is_traced])
+    loops = [loop for loop, count in counts.most_common() if count >= FEWEST]
     loop = next((each for each in loops if each not in around_steps), None)
     if loop:
         return f"{loop.file.rpartition('/')[2]}:{loop.first}"
@@ -92,5 +94,5 @@ def _defined_at(stacks: Stacks, file: str, name: str) -> str | None:
     """None if the text of the file was not recorded, or has several functions of that name."""
     lines = stacks.sources.get(file, "").splitlines()
     defines = re.compile(rf"\s*(?:async )?def {re.escape(name.rpartition('.')[2])}\(")
-    found = [number for number, text in enumerate(lines, 1) if defines.match(text)]
-    return f"{file.rpartition('/')[2]}:{found[0]}" if len(found) == 1 else None
+    definitions = [number for number, text in enumerate(lines, 1) if defines.match(text)]
+    return f"{file.rpartition('/')[2]}:{definitions[0]}" if len(definitions) == 1 else None

@@ -121,7 +121,7 @@ def _scaled(phases: dict[str, float], waits_ms: float | None, left_ms: float) ->
     return {name: ms * to_scale_ms / whole for name, ms in scaled.items() if whole} | fixed
 
 
-def _place(place: str | None) -> dict[str, Any]:
+def _file_and_line(place: str | None) -> dict[str, Any]:
     """The file and line of a row, of `/home/me/train.py:12`."""
     file, _, line = (place or "").rpartition(":")
     return {"file": file, "line": int(line)} if file and line.isdecimal() else {}
@@ -139,7 +139,7 @@ def _ops(profile: Profile, segment: int, compute_ms: float, loop_ms: float) -> I
             "op",
             time.share * compute_ms,
             "derived",
-            **_place(time.line),
+            **_file_and_line(time.line),
             op=time.op,
             layer=time.layer,
         )

@@ -54,13 +54,13 @@ class Rule(Struct, frozen=True):
         """What the rule finds, with its changes if the run has a spec to change; of a rule of
         another package that fails, that it does."""
         try:
-            found = [self._completed(facts, item) for item in self.find(facts)]
+            every = [self._completed(facts, item) for item in self.find(facts)]
         except Exception as error:
             if self.entry is None:
                 raise
             refused = self.entry.refused(f"fails: {type(error).__name__}: {error}")
-            found = [finding(facts, self.key, f"{refused}.", f"{refused.advice}.", None)]
-        yield from found
+            every = [finding(facts, self.key, f"{refused}.", f"{refused.advice}.", None)]
+        yield from every
 
     def _completed(self, facts: Facts, item: Finding) -> Finding:
         removal = self.removal if isinstance(self.removal, str) else self.removal(facts, item)

@@ -43,14 +43,14 @@ class PeerProbe:
         self._unanswered = 0 if 0 in present else self._unanswered + 1
 
     @property
-    def wanted(self) -> list[int]:
+    def unanswered(self) -> list[int]:
         """The processes that have not answered yet."""
         return [process for process in range(len(self._tasks)) if process not in self._seen]
 
     @property
     def missing(self) -> str:
         """The tasks that have not answered yet, as text."""
-        return " and ".join(_named(self._tasks[process]) for process in self.wanted)
+        return " and ".join(_task_text(self._tasks[process]) for process in self.unanswered)
 
     @property
     def has_leader_come(self) -> bool:
@@ -66,12 +66,12 @@ class PeerProbe:
         """Why the wait ends; None while it goes on."""
         if now < self._deadline:
             return None
-        if self.wanted:
+        if self.unanswered:
             return f"waited {self._timeout_s:.0f} s for {self.missing} without success."
         return (
             f"every task of the cluster answers, but TensorFlow did not bring them together within "
             f"{self._timeout_s:.0f} s. Do all of them have the same TensorFlow and the same spec, "
-            f"and do the others reach {_named(self._tasks[self._own])} at that address?"
+            f"and do the others reach {_task_text(self._tasks[self._own])} at that address?"
         )
 
 
@@ -84,7 +84,7 @@ class ProbeTimeouts:
 
     def __init__(self, own_task: OwnTask) -> None:
         peers = [task for n, task in enumerate(own_task.cluster.tasks) if n != own_task.process]
-        self._peers = " or ".join(_named(task) for task in peers)
+        self._peers = " or ".join(_task_text(task) for task in peers)
 
     def too_late(self, since: float | None, now: float, hang_timeout_s: float) -> str | None:
         """Why the wait ends; None while it goes on, or without a peer to wait for."""
@@ -138,7 +138,7 @@ class PeerProber:
     def _run(self) -> None:
         while not self._dismissed.is_set():
             with self._lock:
-                wanted = {0, *self._probe.wanted} - {self._own_task.process}
+                wanted = {0, *self._probe.unanswered} - {self._own_task.process}
             # Without the lock: each silent task takes `_ANSWER_WITHIN_S`, and other threads read
             # the properties meanwhile.
             answering = {n for n in wanted if answers(self._own_task.cluster.tasks[n].address)}
@@ -161,7 +161,9 @@ def silent_peers(own_task: OwnTask, *, answers: Callable[[str], bool] = answers)
     peers = [task for n, task in enumerate(own_task.cluster.tasks) if n != own_task.process]
     with ThreadPoolExecutor(len(peers) or 1) as threads:
         are_there = list(threads.map(lambda task: answers(task.address), peers))
-    gone = [_named(task) for task, is_there in zip(peers, are_there, strict=True) if not is_there]
+    gone = [
+        _task_text(task) for task, is_there in zip(peers, are_there, strict=True) if not is_there
+    ]
     return " and ".join(gone)
 
 
@@ -201,7 +203,7 @@ def wait_for_names(
         if not unknown:
             return
         if clock() >= until:
-            names = " and ".join(_named(task) for task in unknown)
+            names = " and ".join(_task_text(task) for task in unknown)
             raise LabError(
                 f"No address was found within {timeout_s:.0f} s for {names}",
                 advice="Check the host names of the cluster",
@@ -216,5 +218,5 @@ def _has_address(address: str) -> bool:
         return False
 
 
-def _named(task: Task) -> str:
+def _task_text(task: Task) -> str:
     return f"{task.title} ({task.address})"

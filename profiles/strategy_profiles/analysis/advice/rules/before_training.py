@@ -63,7 +63,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        f"Before training begins, {_named(longest.line)} takes "
+        f"Before training begins, {_line_text(longest.line)} takes "
         f"{units.seconds(longest.ms / 1e3)}{_most_of_it(longest)}: "
         f"{units.share(cost.share)} of the program. The loop itself takes "
         f"{units.seconds((facts.account.loop_ms or 0.0) / 1e3)}.",
@@ -84,7 +84,7 @@ def _advice(facts: Facts, longest: LongestBefore) -> str:
     return f"{advice} Or keep{_KEPT}" if advice else f"Keep{_KEPT}{_ANY_LOOP}"
 
 
-def _named(line: StackFrame) -> str:
+def _line_text(line: StackFrame) -> str:
     return f"{line.place} (`{line.text}`)" if line.text else line.place
 
 
@@ -92,7 +92,7 @@ def _most_of_it(longest: LongestBefore) -> str:
     if longest.inner is None:
         return ""
     part = units.share(longest.inner_ms / longest.ms)
-    return f", {part} of it at {_named(longest.inner)}"
+    return f", {part} of it at {_line_text(longest.inner)}"
 
 
 def _share_without_imports(facts: Facts, took_ms: float) -> float:

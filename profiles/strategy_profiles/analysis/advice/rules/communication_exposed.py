@@ -184,11 +184,11 @@ def _only_copies(facts: Facts) -> bool:
 
     With a known algorithm between replicas, a copy to the host may be a part of a reduction there.
     """
-    known, parts, segment = facts.communication, facts.breakdown, facts.segment
-    if known.collectives or (segment.num_replicas > 1 and segment.cross_device_ops):
+    communication, parts, segment = facts.communication, facts.breakdown, facts.segment
+    if communication.collectives or (segment.num_replicas > 1 and segment.cross_device_ops):
         return False
     was_captured = parts.source == "measured" and not parts.from_marks
-    return was_captured and all(map(_is_copy, known.traffic))
+    return was_captured and all(map(_is_copy, communication.traffic))
 
 
 def _is_copy(moved: Traffic) -> bool:

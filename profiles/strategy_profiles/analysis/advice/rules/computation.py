@@ -217,7 +217,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not groups:
         return
     of_loop, shares = facts.account.share(row), [_share(group) for group in groups]
-    named_groups = [_named(group) for group in groups]
+    named_groups = [_names_of_ops(group) for group in groups]
     named = [
         f"{name}, {units.share(share * of_loop)}"
         for name, share in zip(named_groups, shares, strict=True)
@@ -354,7 +354,10 @@ def _of_operands(ops: Sequence[OpTime]) -> list[str]:
 
 
 def _is_product(ops: Sequence[OpTime], longest: OpTime) -> bool:
-    """Whether a layer, or a line outside of layers, multiplies and adds up: either takes long."""
+    """Whether a product of matrices is written as a multiplication and a sum.
+
+    So it is if both take long in the layer of the longest op, or in its line outside of layers.
+    """
     same = [op for op in ops if (op.layer or op.line) == (longest.layer or longest.line)]
     added = _share([op for op in same if op.op == "Sum"])
     multiplied = _share([op for op in same if op.op in _MULTIPLIES])
@@ -444,7 +447,9 @@ def _line(parts: Sequence[OpTime]) -> str:
     return at_place(line)
 
 
-def _named(parts: Sequence[OpTime]) -> str:
+def _names_of_ops(parts: Sequence[OpTime]) -> str:
+    """`MatMul` of `dense` at train.py:12; of an optimizer or a layer that is not trained, its name
+    first, then the ops that take most."""
     names = [f"`{shortened(part.op, MOST_OF_A_NAME)}`" for part in parts]
     layer = parts[0].layer
     if _is_update(parts):

@@ -50,9 +50,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     if function is not None:
         at = f", in `{function.name}` ({function.place})"
         advice = f"Put @tf.function on `{function.name}`, which is the whole step; {_NOT_EAGERLY}."
-    asked, asks_at = facts.lines_with(*RUNS_EAGERLY), facts.said_at(*RUNS_EAGERLY)
+    eager_lines, asks_at = facts.lines_with(*RUNS_EAGERLY), facts.said_at(*RUNS_EAGERLY)
     if asks_at:
-        place, at = asked[0].place, f"{at}. The program asks for single ops{asks_at}"
+        place, at = eager_lines[0].place, f"{at}. The program asks for single ops{asks_at}"
         advice = f"Take out what asks for single ops{asks_at}, and leave the step a tf.function."
     yield finding(
         facts,

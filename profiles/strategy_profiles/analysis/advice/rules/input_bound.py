@@ -128,7 +128,7 @@ def is_behind_first_batches(facts: Facts) -> bool:
 
 
 def _makes_elements(stage: Cause | None) -> bool:
-    known = _known(stage) if stage is not None else None
+    known = _input_kind(stage) if stage is not None else None
     return known is not None and known.makes_elements
 
 
@@ -185,7 +185,7 @@ def line_of_input(facts: Facts) -> SourceLine | None:
     stage = _limiting_stage(facts)
     if stage is None:
         return None
-    known = _known(stage)
+    known = _input_kind(stage)
     texts = known.texts if known is not None else ()
     if _python_of(facts, stage):
         texts = PYTHON_OF_INPUT
@@ -256,7 +256,7 @@ def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Fin
 def _limit(stage: Cause | None) -> str:
     if stage is None or stage.each_ms is None:
         return ""
-    known = _known(stage)
+    known = _input_kind(stage)
     named = f"{known.name}, " if known else ""
     path = stage.name.removeprefix("Iterator::Root::").replace("::", " > ")
     each, of = units.milliseconds(stage.each_ms), "batch" if "Batch" in _kind(stage) else "element"
@@ -307,7 +307,7 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
         return of_python.strip()  # the call that is slow, wherever it runs
     if _python_of(facts, stage) is not None:
         return f"{_IN_PYTHON}{of_python}"
-    known = _known(stage)
+    known = _input_kind(stage)
     if known is None:
         return _RUN_AHEAD
     skips = f"{_SKIP_FIRST} " if "Skip::" in stage.name else ""
@@ -364,7 +364,7 @@ def _of_singles(facts: Facts, stage: Cause) -> str | None:
     num_elements = max((each.count for each in below), default=0.0)
     if not _kind(stage).startswith("Batch") or num_elements < MANY_ELEMENTS:
         return None
-    names = [known.name for each in below if (known := _known(each))]
+    names = [known.name for each in below if (known := _input_kind(each))]
     return (
         f"{units.listed([*names, 'batch()'])} pass on about {num_elements:,.0f} single elements a "
         "step. Take the rows of a batch at once: a dataset of shuffled row numbers, with "
@@ -386,7 +386,7 @@ def _of_generator(facts: Facts, stage: Cause) -> str | None:
     return _OF_EXAMPLES if makes_examples else None
 
 
-def _known(stage: Cause) -> InputKind | None:
+def _input_kind(stage: Cause) -> InputKind | None:
     return KINDS.get(_kind(stage))
 
 

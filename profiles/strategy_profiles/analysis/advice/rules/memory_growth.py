@@ -61,5 +61,5 @@ def find(facts: Facts) -> Iterator[Finding]:
 def _slower(facts: Facts) -> str | None:
     """The finding on steps, or on what is between them, that takes longer and longer: it names the
     line that adds to something."""
-    found = [*between_steps.find(facts), *growing_steps.find(facts)]
-    return next((item.key for item in found if item.evidence.get("grows_ms")), None)
+    slowing = [*between_steps.find(facts), *growing_steps.find(facts)]
+    return next((item.key for item in slowing if item.evidence.get("grows_ms")), None)

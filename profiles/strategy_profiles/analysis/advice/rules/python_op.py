@@ -45,7 +45,7 @@ HELD_SHARE = 0.1
 
 def find(facts: Facts) -> Iterator[Finding]:
     """Ops that leave the graph to run Python."""
-    wall, every = facts.breakdown.mean_ms("wall"), _own(facts)
+    wall, every = facts.breakdown.mean_ms("wall"), _ops_of_program(facts)
     if not wall or not every:
         return
     held_ms = min(wall, sum(cause.held_ms for cause in every))
@@ -96,7 +96,7 @@ def _advice(facts: Facts) -> str:
     )
 
 
-def _own(facts: Facts) -> list[Cause]:
+def _ops_of_program(facts: Facts) -> list[Cause]:
     """The ops that run Python of the program, and no delay that the lab injected."""
     causes = facts.held_up.of_kind("python-op")
     return [cause for cause in causes if not is_injected(cause.name, "PyFunc")]
@@ -108,7 +108,7 @@ def of_turns_ms(facts: Facts) -> float:
     TensorFlow runs such ops of a function one after the other, so the last replica is late by up to
     this time because it waits for its turn.
     """
-    own = _own(facts)
+    own = _ops_of_program(facts)
     is_shared = facts.segment.num_workers == 1 and len({cause.replica for cause in own}) > 1
     return sum(cause.held_ms for cause in own) if is_shared else 0.0
 

@@ -79,7 +79,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     if spent_ms / wall < LATENCY_SHARE:
         return
     also = [
-        f"{_named(other)} {units.milliseconds(ms)}"
+        f"{_calls_text(other)} {units.milliseconds(ms)}"
         for ms, _, other in costly
         if other is not use and ms / wall >= LATENCY_SHARE
     ]
@@ -93,7 +93,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     found_use = finding(
         facts,
         KEY,
-        f"{of_a_step(facts, spent_ms, wall)} passes in {_named(use)}: "
+        f"{of_a_step(facts, spent_ms, wall)} passes in {_calls_text(use)}: "
         f"{units.milliseconds(wait_ms)} until the last replica has entered it, "
         f"{units.milliseconds(spent_ms - wait_ms)} in the transfer{_or_work(facts)}{takes}. The "
         f"cost is {'waiting' if waits else 'latency'}, not bytes.{injected}",
@@ -120,7 +120,7 @@ def _or_work(facts: Facts) -> str:
     return " or in waiting for the work of other workers, which was not captured"
 
 
-def _named(use: CollectiveUse) -> str:
+def _calls_text(use: CollectiveUse) -> str:
     """`the all-reduce of 24 B`; of several calls a step, `2 all-reduces of 47.5 kB on average`."""
     size = units.size(use.bytes_per_call)
     if round(use.per_step, 1) <= 1:

@@ -60,7 +60,7 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def copies_of(facts: Facts, copied: CopiedVariables, replica: int) -> str:
     """`It copies 16.0 MB of variables from CPU:1, which takes 10 % of a typical captured step`."""
-    taken = _taken(facts, copied.ms_of[replica])
+    taken = _share_of_step(facts, copied.ms_of[replica])
     takes = f", which takes {taken}" if taken else ""
     where = short(copied.variables[0].device)
     return f"It copies {_size(copied.variables)} of variables from {where}{takes}"
@@ -68,7 +68,7 @@ def copies_of(facts: Facts, copied: CopiedVariables, replica: int) -> str:
 
 def _off_device(facts: Facts, copied: CopiedVariables) -> Finding:
     variables = copied.variables
-    name, taken = variables[0].name, _taken(facts, copied.longest_ms)
+    name, taken = variables[0].name, _share_of_step(facts, copied.longest_ms)
     takes = f" The copies take {taken}." if taken else ""
     names = short_names([variables[0].device, *facts.segment.replica_devices])
     title = f"The variable {name}"
@@ -84,7 +84,7 @@ def _off_device(facts: Facts, copied: CopiedVariables) -> Finding:
 
 def _lent(facts: Facts, copied: CopiedVariables) -> Finding:
     variables = copied.variables
-    name, taken = variables[0].name, _taken(facts, copied.longest_ms)
+    name, taken = variables[0].name, _share_of_step(facts, copied.longest_ms)
     takes = f", which takes {taken}" if taken else ""
     are = f" and {_others(variables)} are" if len(variables) > 1 else " is"
     sentence = (
@@ -116,7 +116,7 @@ def _finding(facts: Facts, sentence: str, copied: CopiedVariables) -> Finding:
     )
 
 
-def _taken(facts: Facts, copied_ms: float | None) -> str:
+def _share_of_step(facts: Facts, copied_ms: float | None) -> str:
     wall = facts.breakdown.mean_ms("wall")
     return of_a_step(facts, copied_ms, wall) if copied_ms and wall else ""
 

@@ -88,7 +88,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        f"{waits}. {_said(reads)}"
+        f"{waits}. {_reads_text(reads)}"
         if is_large
         else f"{waits}{at_line(facts, *rows)}.{_of_steps(facts)}",
         _of_reads(reads) if is_large else _advice(facts, main_line(facts, *rows)),
@@ -152,7 +152,7 @@ def _worker_ms(facts: Facts) -> float:
     return (facts.steps.median_ms or 0.0) * min(facts.segment.num_workers, _steps_of_a_join(facts))
 
 
-def _said(reads: Sequence[WholeRead]) -> str:
+def _reads_text(reads: Sequence[WholeRead]) -> str:
     """`Each of their steps reads all of `table` (12.8 MB) from the parameter servers ...`."""
     largest = reads[0]
     num_others = sum(read.bytes >= ALSO * largest.bytes for read in reads[1:])

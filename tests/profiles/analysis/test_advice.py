@@ -676,9 +676,9 @@ def test_what_a_step_reduces_beyond_its_variables_is_gradients_only_in_as_many_c
     assert says in found["communication-exposed"].advice
 
 
-@pytest.mark.parametrize(("part", "is_in_vain"), [(0.01, True), (1.0, False), (None, False)])
-def test_gradients_of_variables_that_no_op_writes_are_reduced_in_vain(
-    part: float | None, is_in_vain: bool, facts_with_illness: Any
+@pytest.mark.parametrize(("part", "is_unused"), [(0.01, True), (1.0, False), (None, False)])
+def test_gradients_of_variables_that_no_op_writes_need_no_reduction(
+    part: float | None, is_unused: bool, facts_with_illness: Any
 ) -> None:
     facts = facts_with_illness("communication-exposed")
     num_bytes = facts.communication.main.bytes
@@ -687,7 +687,7 @@ def test_gradients_of_variables_that_no_op_writes_are_reduced_in_vain(
         facts, placed=Placed(variable_bytes=num_bytes), read_written_bytes=lambda: written
     )
     advice = advice_by_key(facts)["communication-exposed"].advice
-    assert ("ops of the step write only" in advice) is is_in_vain
+    assert ("ops of the step write only" in advice) is is_unused
 
 
 def test_steps_that_are_all_traced_cost_the_preparing_of_their_graphs_too(

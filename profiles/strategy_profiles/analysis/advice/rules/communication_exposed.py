@@ -48,7 +48,7 @@ _OF_GATHER = (
 )
 _AS_LARGE, _FEW = 0.05, 0.5
 """How far the bytes that are reduced may be from those of all variables to be their gradients, and
-the part of these that a step writes at most for the rest to be reduced in vain."""
+the part of these that a step writes at most for the rest to be reduced for nothing."""
 _AGAIN = 1.8
 """Bytes that a step reduces, over those of all variables of a replica, from which on it reduces the
 same gradients more than once."""
@@ -127,7 +127,7 @@ def _moved(facts: Facts) -> tuple[str, str]:
         remedy = "or spread the variables over more parameter servers."
     largest = "" if facts.is_imported else facts.placed.said_of_largest
     advice = (
-        _reduced_in_vain(facts)
+        _reduced_and_not_used(facts)
         or _reduced_again(facts)
         or (f"Raise the batch per replica (the bytes stay the same), {remedy}{largest}")
     )
@@ -139,7 +139,7 @@ def _moved(facts: Facts) -> tuple[str, str]:
     return "moves tensors between devices", advice
 
 
-def _reduced_in_vain(facts: Facts) -> str | None:
+def _reduced_and_not_used(facts: Facts) -> str | None:
     """What to do if a step reduces the gradients of all variables and writes few; None if not."""
     main, whole = facts.communication.main, facts.placed.variable_bytes
     if main is None or main.op != "all-reduce" or not main.bytes or not whole or facts.is_imported:

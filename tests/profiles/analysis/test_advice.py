@@ -389,7 +389,7 @@ def test_a_wait_for_workers_says_how_many_steps_it_is_for(
     [
         ("TopKV2", False, "Order fewer candidates"),
         ("Conv2DBackpropFilter", True, "smaller inputs"),
-        ("MatMul", True, "sampled_softmax_loss"),
+        ("MatMul", True, "narrower layers"),
         ("ScatterNd", True, "fewer rows"),
         ("ResizeBicubic", False, "the area of its pictures"),
         ("MaxPoolGrad", True, "a larger stride"),
@@ -410,7 +410,13 @@ def test_a_computation_says_what_makes_its_op_shorter(
 
 
 @pytest.mark.parametrize(
-    ("maker", "remedy"), [("OneHot", "tf.gather"), ("ScatterNd", "sparse_dense_matmul")]
+    ("maker", "remedy"),
+    [
+        ("OneHot", "tf.gather"),
+        ("ScatterNd", "sparse_dense_matmul"),
+        ("MatrixDiagV3", "by the vector itself"),
+        ("SparseSoftmaxCrossEntropyWithLogits", "sampled_softmax_loss"),
+    ],
 )
 def test_a_product_with_what_is_mostly_zeros_has_its_own_remedy(
     maker: str, remedy: str, facts_with_illness: Any
@@ -888,7 +894,10 @@ def test_a_replica_that_is_late_by_a_little_on_a_busy_machine_is_so_by_chance(
 
 
 def test_python_in_the_graph_that_waits_is_sent_to_a_parallel_map(facts_with_illness: Any) -> None:
-    for text, says in (("time.sleep(0.1)", "many calls wait at once"), ("y = f(x)", "Python's")):
+    for text, says in (
+        ("time.sleep(0.1)", "set options.threading.private_threadpool_size"),
+        ("y = f(x)", "Python's"),
+    ):
         line = StackFrame("/home/me/train.py", 19, "solve", text)
         facts = replace(
             facts_with_illness("python-op"),
@@ -1119,6 +1128,31 @@ def test_a_late_worker_without_a_dataset_is_late_by_its_own_python(
             facts_with_illness("healthy"), read_batch_line=lambda _, w=waits: BatchLine(line, w)
         )
         assert says in late_batch(facts, 1, 11.0)
+
+
+def test_a_function_that_also_reads_results_is_named_with_all_that_it_takes(
+    tmp_path: Path,
+) -> None:
+    texts = [(40, "def follow():"), (41, "    new = mix()"), (42, "    old = read()"), (44, "pass")]
+    places = [
+        stack_place(doing, line, text.strip(), function="follow")
+        for doing, (line, text) in zip(("python", "host-read"), texts[1:3], strict=True)
+    ]
+    gaps = [(step, 100.0, place) for step in range(9, 100, 10) for place in places]
+    facts = facts_of(write_run(tmp_path / "run", steps=100, gaps=gaps, lines=texts))
+    assert "All of `follow`, with the results that it reads" in (
+        advice_by_key(facts)["between-steps"].sentence
+    )
+
+
+@pytest.mark.parametrize("is_keras", [True, False])
+def test_a_fit_of_the_programs_own_has_no_steps_per_execution(
+    is_keras: bool, facts_with_illness: Any
+) -> None:
+    facts = with_lines(facts_with_illness("dispatch"), "trainer.fit(data)")
+    own = {} if is_keras else {"me/train.py": "class Trainer:\n    def fit(self, data):\n"}
+    advice = advice_by_key(replace(facts, sources=own))["dispatch"].advice
+    assert ("steps_per_execution" in advice) is is_keras
 
 
 def test_a_packed_file_is_to_be_written_without_compression(tmp_path: Path) -> None:

@@ -53,8 +53,8 @@ KINDS = {
     "FlatMap": InputKind(
         "the datasets that flat_map() makes",
         "flat_map() makes and runs a dataset for each element: make whole batches by one op "
-        "instead, such as windows by their first rows (tf.gather of the array, "
-        "keras.utils.timeseries_dataset_from_array), or cache() what comes of it.",
+        "instead, or cache() what comes of it. Windows are rows of the array by their first ones: "
+        "behind batch(), .map(lambda first: tf.gather(array, first[:, None] + tf.range(length))).",
         (".flat_map(",),
         makes_elements=True,
     ),

@@ -50,6 +50,8 @@ from strategy_profiles.analysis.advice.rules import argument_copy, busy_thread, 
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.growth import growth
 from strategy_profiles.analysis.line_work import LineWork
+from strategy_profiles.analysis.program_loops import function_around
+from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import SourceLine
 
 KEY = "between-steps"
@@ -80,6 +82,9 @@ _WAITS = (
 _BY_ELEMENT = ("_TensorIterator.", "_slice_helper")
 MANY_LINES = 1.1
 """Time of the lines of a loop, over that of the longest line, from which on it is the loop."""
+_PARTS = ("own-lines", "host-read")
+MUCH_MORE = 1.3
+"""Time of all lines of a function, over that of one kind of them, from which on to name it."""
 _FEW_OPS = 2
 """A line that calls more ops than these computes with the elements that it takes."""
 _SUBJECT = {
@@ -98,10 +103,11 @@ def find(facts: Facts) -> Iterator[Finding]:
             grown = growth(facts.between.gaps_ms)
             adds = grown or (_adds(line) and any(growing_steps.find(facts)))
             at = at_line(facts, *rows, line=line, loop=loop)
+            whole = _whole_function(facts, line, rows)
             yield finding(
                 facts,
                 KEY,
-                f"{subject} takes {how_long(facts, *rows)}{at}.{said_of_growth(grown)}",
+                f"{subject} takes {how_long(facts, *rows)}{at}.{whole}{said_of_growth(grown)}",
                 _on_growth(work) if adds else _advice(facts, line, work),
                 cost_of(facts, *rows),
                 grows_ms=list(grown) if grown else None,
@@ -127,6 +133,27 @@ def _longest(facts: Facts, rows: Sequence[Row]) -> tuple[Row, LineWork, SourceLi
     work = facts.read_line_work(longest.file or "", longest.line or 0)
     is_loop = work.loops and "(" not in (longest.text or "")
     return longest, work, work.loops[-1] if is_loop else None
+
+
+def _whole_function(facts: Facts, line: Row, rows: Sequence[Row]) -> str:
+    """` All of `follow` takes 67 % of the loop ...`: where its other lines read results or copy
+    arrays, which other findings have. Not of a function that the steps are in."""
+    function = function_around(facts.sources.get(line.file or "", ""), line.line or 0)
+    if function is None or function.end_lineno is None:
+        return ""
+    inside = range(function.lineno, function.end_lineno + 1)
+    own = [row for row in facts.account.rows if row.file == line.file and (row.line or 0) in inside]
+    between = [row for row in own if row.row.startswith("loop/between/") and row.kind in _PARTS]
+    parts = [row for row in between if not facts.account.children(row.row)]
+    total_ms, rows_ms = sum(row.total_ms for row in parts), sum(row.total_ms for row in rows)
+    has_steps = any(row.row.startswith(("loop/first", "loop/steps")) for row in own)
+    if has_steps or total_ms < MUCH_MORE * rows_ms:
+        return ""
+    share = units.share(sum(facts.account.share(row) for row in parts))
+    return (
+        f" All of `{function.name}`, with the results that it reads and the arrays that it copies, "
+        f"takes {share} of the loop."
+    )
 
 
 def _total_ms(lines: Sequence[tuple[Row, LineWork]]) -> float:

@@ -55,9 +55,7 @@ REMEDIES = {
     ),
     r"(Batch)?MatMul\w*|Einsum": (
         "A product of matrices takes time in proportion to each of its three sizes: narrower "
-        "layers, or of many words, items or classes the scores of a sample "
-        "(tf.nn.sampled_softmax_loss). What is the same in each step is computed once, before the "
-        "loop."
+        "layers take less. What is the same in each step is computed once, before the loop."
     ),
     r"(Sparse)?SoftmaxCrossEntropy\w*|(Log)?Softmax": (
         "It takes time in proportion to the batch and to the number of classes: of many words, "
@@ -149,6 +147,11 @@ OF_ONE_HOT = (
     "A product with one_hot only picks rows of a table, and takes time for all of them: tf.gather, "
     "or an Embedding layer, takes these rows alone."
 )
+OF_SCORES = (
+    "Of the scores of many words, items or classes those of a sample are enough to train "
+    "(tf.nn.sampled_softmax_loss)."
+)
+_OF_SCORES = re.compile(r"SoftmaxCrossEntropy|^(Log)?Softmax$")
 OF_DIAGONAL = (
     "A product with tf.linalg.diag() of a vector takes time for all zeros beside the diagonal: "
     "multiply the rows or the columns by the vector itself (`x * scale`)."
@@ -342,15 +345,17 @@ def _of_type(op: str) -> list[str]:
 
 
 def _of_operands(ops: Sequence[OpTime]) -> list[str]:
-    """What to do about a product of matrices, by what seems to make an operand of it."""
+    """What to do about a product of matrices, by what seems to make or take one of its tensors."""
+    scores = [each for each in ops if _OF_SCORES.search(each.op)]
     remedies = {"OneHot": OF_ONE_HOT, "MatrixDiagV3": OF_DIAGONAL} | {
         op: OF_ZEROS.format(op=op) for op in _MOSTLY_ZEROS
     }
-    return [
+    known = [
         remedy
         for op, remedy in remedies.items()
         if _share([each for each in ops if each.op == op]) > _ONE_HOT
     ]
+    return [*known, OF_SCORES] if _share(scores) > _ONE_HOT else known
 
 
 def _is_product(ops: Sequence[OpTime], longest: OpTime) -> bool:

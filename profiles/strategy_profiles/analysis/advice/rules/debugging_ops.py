@@ -17,9 +17,8 @@ network's step took 9 instead of 1.3 ms.
 
 ## What to do
 
-Print and write summaries every so many steps (`tf.summary.record_if`), print a mean or a few
-elements, or return the tensor and print it outside of the step. Switch `enable_check_numerics` off
-once the first NaN is found, or check the loss alone.
+Print and write summaries every so many steps (`tf.summary.record_if`), or print a mean or a few
+elements. Switch `enable_check_numerics` off once the first NaN is found, or check the loss alone.
 """
 
 from __future__ import annotations
@@ -77,8 +76,8 @@ _PURPOSES = (
     _Purpose(
         PRINTING_OPS,
         "tf.print",
-        "Print every so many steps, print a mean or a few elements, or return the tensor from the "
-        "step and print it outside.",
+        "Print every so many steps, or print a mean or a few elements: to print all of a tensor "
+        "takes as long outside of the step.",
         PRINTS,
     ),
     _Purpose(

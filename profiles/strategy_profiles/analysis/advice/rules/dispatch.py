@@ -18,6 +18,7 @@ Run several steps in one `tf.function` (`steps_per_execution`), or give each ste
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -45,6 +46,7 @@ from strategy_profiles.tables.schema import CALLS
 
 KEY = "dispatch"
 ROWS = ("loop/steps/idle",)
+_OWN_FIT = re.compile(r"\bdef fit\(")
 NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
 
@@ -79,7 +81,7 @@ def several_steps(facts: Facts) -> str:
     num_steps = facts.steps.num_warm_up
     number = f"more than {num_steps}" if num_steps > 1 else "several"
     how = "steps_per_execution in Keras's fit, a loop in the tf.function otherwise"
-    if facts.lines_with(".fit("):
+    if facts.lines_with(".fit(") and not facts.first_line_of_sources(_OWN_FIT):
         how = "steps_per_execution of compile()"
     elif facts.lines and not facts.lines_with("train_on_batch("):
         how = "for _ in tf.range(...), which takes batches of an iterator, in a tf.function"

@@ -85,8 +85,8 @@ def _advice(facts: Facts) -> str:
     if inside is not None and _WAITS.search(inside.line.text):
         return (
             f"{in_turn}The Python waits and computes nothing: call it in the dataset's map(), "
-            "behind batch(), with num_parallel_calls=16 and prefetch(). As many calls wait at once "
-            "as tf.data has threads, one for each core: options.threading.private_threadpool_size."
+            "behind batch(), with num_parallel_calls=16 and prefetch(). tf.data has one thread for "
+            "each core: set options.threading.private_threadpool_size to 16, too."
         )
     return (
         f"{in_turn}Replace py_function or numpy_function with TensorFlow ops. In the dataset's "

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from strategy_app.widgets.table import WRAPPED_PX
 from strategy_profiles.examples import EXAMPLES, unpack
 from strategy_profiles.run.events import Finished
 from tests.e2e.conftest import Server
@@ -49,6 +50,7 @@ def runs(server: Server) -> Path:
     delay = {"replica": 2, "ms": 30.0}
     server.write_run("delayed", steps=40, windows=1, straggler=(2, 30.0), inject=[delay])
     server.write_run("hostile-pages", steps=40, windows=1, prefix=HOSTILE)
+    server.write_run("long-names", steps=40, windows=1, prefix="model/encoder/layer_11/attention/")
     shutil.copytree(CAPTURED, server.runs / "captured")
     return server.runs
 
@@ -150,6 +152,15 @@ def test_on_a_phone_tables_are_lists_in_order_and_nothing_scrolls_to_the_side(vi
         for title in titles
     ]
     assert tops == sorted(tops), f"the order of {titles} is another: {tops}"
+
+
+def test_a_long_name_in_a_table_has_several_lines(visit: Visit) -> None:
+    """The grid has no tooltips: what a row of one line would cut, nothing else says."""
+    page = visit("communication", run="long-names")
+    grid = page.locator(".st-key-wide_table_collectives").get_by_test_id("stDataFrame")
+    box = grid.bounding_box()
+    assert box is not None
+    assert box["height"] > 2 * WRAPPED_PX, "its two rows have lines of their own"
 
 
 def test_the_words_of_phases_are_whole_on_a_phone(visit: Visit) -> None:

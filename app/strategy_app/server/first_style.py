@@ -29,7 +29,7 @@ _HEADER = "3.75rem"
 _SIDEBAR = "[data-testid=stSidebar]"
 _BESIDE_FORM = ":has(~ * .st-key-run_button)"
 _OPEN = f"{_SIDEBAR}[data-collapsed=false]:not({_BESIDE_FORM})"
-_ROW_PX = 35
+ROW_PX = 35
 _LATE = (
     "[data-testid=stSkeleton]"
     ':not(.st-key-run_picker *, .st-key-page_row *, [class*="st-key-wide_"] *)'
@@ -55,7 +55,7 @@ _MARK = ", ".join(
 
 def grid_px(num_rows: float) -> int:
     """Height of a grid of so many rows below its head."""
-    return round(3 + _ROW_PX * (1 + num_rows))
+    return round(3 + ROW_PX * (1 + num_rows))
 
 
 _RESERVED = "\n".join(

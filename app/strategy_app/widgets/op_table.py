@@ -10,7 +10,7 @@ import streamlit as st
 
 from strategy_app.server.first_style import grid_px
 from strategy_app.widgets.html_table import MOST_ROWS
-from strategy_app.widgets.table import PAGE_PX, fitted_px, phone_list
+from strategy_app.widgets.table import PAGE_PX, WRAPPED_PX, fitted_px, letters_in, phone_list
 from strategy_app.widgets.text import plain
 from strategy_profiles.reporting.device_names import in_order, short_names
 from strategy_profiles.reporting.glossary import TERMS
@@ -49,6 +49,8 @@ def show_op_table(profile: Profile, segment: int) -> None:
     selected = selected.take(pc.sort_indices(is_end.cast(pa.int8())))
     ops = _with_short_names(selected.select(list(SHOWN)), short)
     columns = _columns(ops)
+    longest = pc.max(pc.utf8_length(ops["name"])).as_py() or 0
+    is_cut = longest > letters_in(columns["name"]["width"])
     listed = ops.select(list(LISTED)).slice(0, MOST_ROWS).to_pydict()
     more = ". Search for a name, or choose a device or type."
     container = phone_list(
@@ -63,6 +65,7 @@ def show_op_table(profile: Profile, segment: int) -> None:
         placeholder="",
         key="ops_table",
         height=grid_px(SHOWN_ROWS),
+        row_height=WRAPPED_PX if is_cut else None,
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from strategy_app.server.first_style import RESERVED_ROWS, grid_px
+from strategy_app.server.first_style import RESERVED_ROWS, ROW_PX, grid_px
 from strategy_app.widgets.html_table import grid_as_html, row_title
 
 PAGE_PX = 1165
@@ -18,6 +19,8 @@ PAGE_PX = 1165
 WIDEST_PX, _LETTER_PX, _PADDING_PX = 380, 7, 16
 USUAL_ROWS = 10
 """So many rows Streamlit shows of a table without a height."""
+WRAPPED_PX = 65
+"""Height of rows, above 4 rem, in which Streamlit breaks lines: its cells have no tooltips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,13 @@ def letters_in(width_px: int) -> int:
     return (width_px - _PADDING_PX) // _LETTER_PX
 
 
-def height_px(num_rows: int, most_rows: int) -> int:
+def has_cut(values: Iterable[object], width_px: object) -> bool:
+    """Whether the column has too little space for one of its texts."""
+    limit = letters_in(width_px) if isinstance(width_px, int) else None
+    return any(limit is not None and isinstance(one, str) and len(one) > limit for one in values)
+
+
+def height_px(num_rows: float, most_rows: int) -> int:
     """Height of a table; half of a row below the last one shows that it scrolls."""
     return grid_px(max(num_rows, 1) if num_rows <= most_rows else most_rows + 0.5)
 
@@ -125,12 +134,16 @@ def _show(
     most_rows: int | None,
     **options: Any,
 ) -> Any:
-    num_rows = len(next(iter(values.values()), []))
-    if most_rows is not None:
-        options["height"] = height_px(num_rows, most_rows)
-    num_shown = min(num_rows, USUAL_ROWS if most_rows is None else most_rows)
+    num_rows: float = len(next(iter(values.values()), []))
     configs = _configs(columns)
-    return phone_list(key, values, configs, shown_rows=num_shown).dataframe(
+    most = USUAL_ROWS if most_rows is None else most_rows
+    is_cut = any(has_cut(column, configs[name].get("width")) for name, column in values.items())
+    if is_cut:
+        options["row_height"] = WRAPPED_PX
+        num_rows *= WRAPPED_PX / ROW_PX
+    if is_cut or most_rows is not None:
+        options["height"] = height_px(num_rows, most)
+    return phone_list(key, values, configs, shown_rows=ceil(min(num_rows, most))).dataframe(
         pd.DataFrame(values),
         column_config=configs,
         hide_index=True,

@@ -163,6 +163,18 @@ def test_a_long_name_in_a_table_has_several_lines(visit: Visit) -> None:
     assert box["height"] > 2 * WRAPPED_PX, "its two rows have lines of their own"
 
 
+def test_the_line_above_the_headline_is_whole_on_a_phone(visit: Visit) -> None:
+    """And cause and remedy are in sight below it."""
+    page = visit("overview", run="late", options=PHONE)
+    ran = page.locator(".lab-headline .ran")
+    expect(ran).to_contain_text("examples/s")
+    assert ran.evaluate("line => line.scrollWidth <= line.clientWidth")
+    assert ran.evaluate(
+        "line => line.clientHeight > 1.5 * parseFloat(getComputedStyle(line).fontSize)"
+    )
+    expect(page.get_by_text("Try:").first).to_be_in_viewport(ratio=1)
+
+
 def test_the_words_of_phases_are_whole_on_a_phone(visit: Visit) -> None:
     page = visit("overview", run="delayed", options=PHONE)
     chart = page.locator(".st-key-bars_breakdown .lab-bars")

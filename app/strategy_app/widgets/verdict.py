@@ -30,11 +30,10 @@ STYLE = """<style>
 .lab-headline .ran {display:block; font-size:1rem; opacity:.85; margin-bottom:.15rem}
 .lab-headline code, .lab-said code {font-family:"Source Code Pro",monospace; font-size:.8em}
 .lab-said {font-size:.9rem}
-/* On a phone cause, line and remedy are on the first screen; tiles below have what is cut here. */
+/* On a phone cause, line and remedy are on the first screen. */
 @media (max-width:48rem) {.lab-headline {font-size:1.2rem; line-height:1.3}
   .lab-headline.long {font-size:1rem}
-  .lab-headline .ran {font-size:.85rem; white-space:nowrap; overflow:hidden;
-    text-overflow:ellipsis}}
+  .lab-headline .ran {font-size:.85rem}}
 </style>"""
 
 

@@ -138,15 +138,15 @@ def test_names_are_text_and_short() -> None:
 
 
 def test_the_interval_shows_the_ratio_and_no_difference() -> None:
-    chart = comparing.ratio_interval(0.8, 0.75, 0.85, title="Loop")
+    chart = comparing.ratio_interval(0.8, 0.75, 0.85, title="Loop", words=("shorter", "longer"))
     assert chart.data[0].error_x.array[0] == pytest.approx(0.05)
     low, high = chart.layout.xaxis.range
     assert low < 0.75
     assert high > 1
-    far = comparing.ratio_interval(26.0, title="Loop", words=("fewer", "more"))
+    far = comparing.ratio_interval(26.0, title="Loop", words=("lower", "higher"))
     assert far.data[0].error_x.array is None
     assert far.layout.xaxis.range[0] >= 0, "no ratio is negative"
-    assert [each.text.strip() for each in far.layout.annotations] == ["fewer in B", "more in B"]
+    assert [each.text.strip() for each in far.layout.annotations] == ["lower in B", "higher in B"]
 
 
 def test_spreads_are_shares_of_each_side() -> None:

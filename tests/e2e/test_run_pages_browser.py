@@ -175,6 +175,18 @@ def test_the_line_above_the_headline_is_whole_on_a_phone(visit: Visit) -> None:
     expect(page.get_by_text("Try:").first).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.parametrize(
+    ("other", "figure", "words"),
+    [("quick", "Loop time per step", "shorter"), ("half-batch", "Throughput of the loop", "lower")],
+)
+def test_the_chart_of_a_comparison_has_the_words_of_its_figure(
+    visit: Visit, other: str, figure: str, words: str
+) -> None:
+    chart = visit("compare", a="late", b=other).locator(".st-key-compare_ratio")
+    expect(chart).to_contain_text(f"{figure}, B / A")
+    expect(chart).to_contain_text(f"{words} in B")
+
+
 def test_the_words_of_phases_are_whole_on_a_phone(visit: Visit) -> None:
     page = visit("overview", run="delayed", options=PHONE)
     chart = page.locator(".st-key-bars_breakdown .lab-bars")

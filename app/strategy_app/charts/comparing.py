@@ -22,7 +22,7 @@ def ratio_interval(
     high: float | None = None,
     *,
     title: str,
-    words: tuple[str, str] = ("shorter", "longer"),
+    words: tuple[str, str],
 ) -> go.Figure:
     """A number of B over A's as a point with its 95 % interval; the line at 1 is no difference.
 

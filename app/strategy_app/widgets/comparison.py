@@ -21,7 +21,6 @@ from strategy_app.widgets.step_chart import runs_chart
 from strategy_app.widgets.text import as_markdown
 from strategy_profiles.analysis.compare.run_comparison import ComparedRun, RunComparison
 from strategy_profiles.analysis.compare.run_time import num_apart, steady_ms
-from strategy_profiles.analysis.compare.text import has_other_batches
 from strategy_profiles.analysis.key_numbers import why_no_loss
 from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.questions.comparison import change_of_loop, defined
@@ -34,16 +33,14 @@ _NONE = np.empty(0)
 def show_ratio(compared: RunComparison) -> None:
     """What the page says first, as a ratio on a line: of the loop, else of step times."""
     loop, times = change_of_loop(compared), compared.times
-    what, words = loop.metric, ("shorter", "longer")
+    what = loop.metric
     ends = [1.0 + end for end in (loop.change or 0.0, *(loop.interval or ()))]
     if loop.change is None:
         what, ends = "step_time_ms", [times.ratio]
         if times.low is not None and times.high is not None:
             ends += [times.low, times.high]
-    elif has_other_batches(compared):
-        words = ("fewer", "more")
     title = f"{defined(what).label}, B / A"
-    chart = ratio_interval(*ends, title=title, words=words)
+    chart = ratio_interval(*ends, title=title, words=defined(what).words)
     draw_chart(chart, key="compare_ratio", alt=f"{title} with its interval")
 
 

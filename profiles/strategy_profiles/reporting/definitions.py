@@ -28,6 +28,11 @@ class Definition(Struct, frozen=True):
     source: str = ""
 
     @property
+    def words(self) -> tuple[str, str]:
+        """What a number is called that is less than another one, and that is more."""
+        return ("shorter", "longer") if self.unit in ("ms", "s") else ("lower", "higher")
+
+    @property
     def text(self) -> str:
         """Meaning, formula and source as one paragraph, for a hover."""
         parts = [self.meaning]

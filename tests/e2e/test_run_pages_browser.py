@@ -13,7 +13,10 @@ from playwright.sync_api import Page, expect
 
 from strategy_app.widgets.table import WRAPPED_PX
 from strategy_profiles.examples import EXAMPLES, unpack
-from strategy_profiles.run.events import Finished
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Event, Failed, Finished, Note, WorkerStarted
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.manifest import Program, create_run_file
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
 from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout
@@ -51,8 +54,24 @@ def runs(server: Server) -> Path:
     server.write_run("delayed", steps=40, windows=1, straggler=(2, 30.0), inject=[delay])
     server.write_run("hostile-pages", steps=40, windows=1, prefix=HOSTILE)
     server.write_run("long-names", steps=40, windows=1, prefix="model/encoder/layer_11/attention/")
+    server.write_run("half-batch", steps=200, global_batch_size=128)
+    server.write_run("failed", steps=40, windows=1, ending="failed")
+    message = "ModuleNotFoundError: No module named 'scipy'"
+    without_step(server.fresh("failed-early"), Failed(message, f"Traceback\n{message}"))
+    note = Note("warning", "No step was found: the program computes no gradients.")
+    without_step(server.fresh("no-step-found"), note, Finished("finished", 0))
     shutil.copytree(CAPTURED, server.runs / "captured")
     return server.runs
+
+
+def without_step(run: Path, *events: Event) -> None:
+    """Write the record of a traced program that ended before its first step."""
+    run.mkdir()
+    uid = create_run_file(run, program=Program("train.py")).uid
+    log = EventLog(worker_folder(run, 0).events)
+    for event in (WorkerStarted(0, 1, 1, 1, uid), *events):
+        log.write(event)
+    log.close()
 
 
 @pytest.fixture
@@ -173,6 +192,28 @@ def test_the_line_above_the_headline_is_whole_on_a_phone(visit: Visit) -> None:
         "line => line.clientHeight > 1.5 * parseFloat(getComputedStyle(line).fontSize)"
     )
     expect(page.get_by_text("Try:").first).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("path", ["", "overview", "timeline", "communication", "placement"])
+def test_a_run_that_failed_before_its_first_step_says_why_once_and_what_to_do(
+    visit: Visit, path: str
+) -> None:
+    page = visit(path, run="failed-early")
+    expect(page.get_by_text("No module named").filter(visible=True)).to_have_count(1)
+    expect(page.get_by_text("The run failed before its first step")).to_be_visible()
+    expect(page.get_by_text("Change what the message names")).to_be_visible()
+
+
+def test_a_failed_run_says_its_message_once_beside_its_steps(visit: Visit) -> None:
+    page = visit("", run="failed")
+    expect(page.locator(".live .chip")).to_have_text("Failed")
+    expect(page.locator(".live .news")).to_contain_text("The run failed.")
+    expect(page.get_by_text("loss is NaN").filter(visible=True)).to_have_count(1)
+
+
+def test_the_timeline_of_a_run_without_a_step_says_what_it_lacks_and_why(visit: Visit) -> None:
+    page = visit("timeline", run="no-step-found")
+    expect(page.get_by_text("This run recorded no step. No step was found: the")).to_be_visible()
 
 
 @pytest.mark.parametrize(

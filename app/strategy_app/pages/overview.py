@@ -23,7 +23,6 @@ from strategy_app.widgets.recorded_again import show_how_to_record_again, show_m
 from strategy_app.widgets.segments import facts_of, pick_segment
 from strategy_app.widgets.verdict import show_findings, show_gains, show_headline
 from strategy_profiles.analysis.facts import Facts, Finding
-from strategy_profiles.analysis.failures import explained_without_steps
 from strategy_profiles.analysis.no_capture import ANNOTATE_STEPS
 from strategy_profiles.answers.answer import Code
 from strategy_profiles.questions.breakdown import breakdown
@@ -51,7 +50,7 @@ def page() -> None:
     if segment is None:
         show_how_to_record_again(opened)
     if opened.profile.status.is_over and (facts is None or facts.failed is None):
-        show_status(opened.profile, is_headline=explained_without_steps(opened.profile) is not None)
+        show_status(opened.profile)
     if segment and facts:
         _show(opened, segment, facts)
 

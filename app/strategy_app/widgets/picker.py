@@ -80,7 +80,7 @@ def run_page(
     with row:
         show_head(page, entry.name, opened.profile.segments, is_over=is_over)
     if is_over:
-        if says_status:
+        if says_status and opened.profile.segments:  # else the page's only sentence says it
             show_status(opened.profile)
         return opened
     # Beside each other: the page's own numbers stay in sight on a projector.

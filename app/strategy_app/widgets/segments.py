@@ -8,9 +8,9 @@ import streamlit as st
 
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.text import plain
-from strategy_profiles.analysis.failures import explained_without_steps
 from strategy_profiles.analysis.findings import Facts, gather_facts
 from strategy_profiles.analysis.headline_segment import headline_segment
+from strategy_profiles.analysis.no_capture import why_no_step
 from strategy_profiles.reporting import spec_changes
 from strategy_profiles.reporting.glossary import TERMS
 from strategy_profiles.run.events import SegmentOpened
@@ -69,20 +69,8 @@ def choose_segment(profile: Profile, usual: SegmentOpened, label: str, key: str)
 def say_none(profile: Profile) -> None:
     """Say on a page that a run has no segment, why, and what to do."""
     if profile.status.is_over:
-        explained = explained_without_steps(profile)
         is_of_lab = profile.identity is None or profile.identity.program is None
-        empty(
-            explained.sentence if explained else "This run recorded no step.",
-            (explained.advice if explained else "")
-            or (
-                "It ended before its strategy was created. Change what its message names, then run "
-                "again."
-                if is_of_lab
-                else "The program ended before its first step. Warnings of the run say more."
-            ),
-            page="lab" if is_of_lab else "",
-            link="New run",
-        )
+        empty(*why_no_step(profile), page="lab" if is_of_lab else "", link="New run")
     else:
         empty("The run is starting.", "The page appears after the first step.")
 

@@ -18,6 +18,7 @@ from strategy_profiles.tables.store import Profile
 
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _REPLICA = re.compile(r"(?:^|/)replica_(\d{1,9})/")
+_FIRST = "Change what the message names."
 _UNKNOWN = "Look at what is different in this step: the size of its batch, a shape, a value."
 FIRST_TO_COMPARE = 2
 """The step from which on others were done before."""
@@ -97,12 +98,9 @@ def explained_without_steps(profile: Profile) -> Explained | None:
 
 
 def _remedy(failed: Failed, step: int | None) -> str:
-    """What to do about an error of this step that no entry matches.
-
-    Empty before the training (`step` is None) and in its first steps.
-    """
+    """What to do about an error that no entry matches."""
     if step is None or step < FIRST_TO_COMPARE:
-        return ""
+        return _FIRST
     return _UNKNOWN if failed.detail else _NO_TRACEBACK
 
 

@@ -15,12 +15,12 @@ from tests.replaced import replace
 from tests.synthetic import write_run
 
 
-def test_a_run_that_ended_before_its_first_step_is_to_be_run_again(tmp_path: Path) -> None:
+def test_a_run_that_ended_in_its_first_step_says_where_the_reason_is(tmp_path: Path) -> None:
     """More captures would not have helped."""
     profile = strategy_profiles.load(
         write_run(tmp_path / "run", steps=0, windows=0, ending="failed")
     )
-    said = "This run recorded no step.", "It ended before its first step. Run it again."
+    said = "This run recorded no step.", "It ended in its first step: the page Why says how."
     assert why_no_capture(profile) == said
     with pytest.raises(ReplayError, match="This run recorded no step") as refusal:
         read_recording(profile, 0)

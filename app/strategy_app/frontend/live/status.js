@@ -57,8 +57,8 @@ export class Status {
     this.doing.hidden = !isKnown;
   }
 
-  // `waitedMs` is how long ago the status came.
-  draw(status, segment, group, waitedMs) {
+  // `waitedMs` is how long ago the status came. If `isSaid`, the page says above why the run failed.
+  draw(status, segment, group, waitedMs, isSaid) {
     const doing = status?.doing;
     const state = (this.state = doing?.state ?? status?.state ?? "waiting");
     this.isOver = Boolean(status) && status.state !== "running";
@@ -66,7 +66,7 @@ export class Status {
     setText(this.what, segment ? this.describe(status, segment) : "");
     setText(this.doing, doing ? sentence(doing, waitedMs) : "");
     this.chip.toggleAttribute("data-late", Boolean(doing) && isLate(doing, waitedMs));
-    const text = status?.message ?? "";
+    const text = isSaid ? "" : (status?.message ?? "");
     this.banner.hidden = !text || status.state === "running";
     const hasBegun = segment || state !== "incomplete";
     const advice = group?.loss?.length ? LOST : hasBegun && ADVICE[state];

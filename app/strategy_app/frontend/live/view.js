@@ -143,6 +143,7 @@ export class LiveView {
     this.capture = null;
     this.newsList.replaceChildren();
     this.shownCapture = undefined;
+    this.failure = null;
   }
 
   connection(state) {
@@ -186,10 +187,10 @@ export class LiveView {
     if (news.kind === "window" && news.replicas && news.num_steps) this.capture = news;
     const text = sentence(news);
     if (!text || (news.kind === "exited" && this.failure && text.endsWith(this.failure))) return;
-    if (news.kind === "failed") this.failure = text; // its worker's end says the same once more
     const time = el("time", { text: joined(units.seconds(Math.max(0, news.at_ms / 1000))) });
     const said = el("span");
     setSentence(said, text);
+    if (news.kind === "failed") [this.failure, this.failureSaid] = [text, said]; // its worker's end says the same once more
     this.newsList.prepend(el("li", { class: isTrouble(news) ? "trouble" : "" }, time, said));
     while (this.newsList.children.length > MAX_NEWS_SHOWN) this.newsList.lastChild.remove();
   }
@@ -246,7 +247,9 @@ export class LiveView {
   }
 
   drawStatus() {
-    this.status.draw(this.state, this.segment, this.group, performance.now() - this.toldAt);
+    const isSaid = this.data.isOver && !this.group?.loss?.length && Boolean(this.failure && this.state?.message?.includes(this.failure));
+    if (isSaid) setText(this.failureSaid, "The run failed.");
+    this.status.draw(this.state, this.segment, this.group, performance.now() - this.toldAt, isSaid);
   }
 
   drawTiles(last) {

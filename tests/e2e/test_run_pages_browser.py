@@ -491,6 +491,24 @@ def test_on_a_phone_the_line_is_on_the_first_screen_of_why(visit: Visit, server:
     assert [box["y"] for box in tops if box] == sorted(box["y"] for box in tops if box)
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["laptop", "phone"])
+def test_the_line_of_a_failure_is_marked_on_the_first_screen_also_without_time(
+    visit: Visit, server: Server, size: tuple[int, int]
+) -> None:
+    lines = [(14, "train_step(batch)"), (71, "loss = loss / num_batches")]
+    recipe = {"gaps": (), "lines": lines, "is_of_lab": False, "ending": None}
+    run = server.write_run("failed-at-a-line", steps=40, missing=("launcher",), **recipe)
+    add_event(run, Failed("ZeroDivisionError: division by zero", "Traceback", place="train.py:71"))
+    page = visit(
+        "overview", run=run.name, options={"viewport": {"width": size[0], "height": size[1]}}
+    )
+    expect(page.locator(".lab-headline")).to_contain_text("at train.py:71")
+    named = page.locator(".lab-code .named")
+    expect(named.locator(".number")).to_have_text("71")
+    expect(named).to_be_in_viewport(ratio=1)
+    expect(page.get_by_text(re.compile("^Try: ")).first).to_be_in_viewport(ratio=1)
+
+
 def test_no_note_of_a_number_is_cut(visit: Visit) -> None:
     page = visit("overview", run="late", options={"viewport": {"width": 1280, "height": 720}})
     notes = page.locator(".lab-tiles .note:visible")

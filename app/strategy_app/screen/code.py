@@ -24,6 +24,8 @@ STYLE = """<style>
   font-variant-numeric:tabular-nums}
 .lab-code .near :is(.number, .text) {opacity:.7}
 .lab-code .share {font-weight:600}
+.lab-code .named {box-shadow:inset 3px 0 #D55E00; font-weight:600}
+.lab-code .named :is(.number, .text) {opacity:1}
 .lab-code a {color:inherit}
 .lab-code .gap {padding:0 .7rem; opacity:.6}
 .lab-code.diff > div {padding:0 .7rem; white-space:pre; min-width:100%; width:max-content}
@@ -31,9 +33,9 @@ STYLE = """<style>
 .lab-code .new {background:rgba(20,150,60,.18)}
 @media (max-width:48rem) {
   .lab-code .row {grid-template-columns:4.6rem 2.6rem 2rem minmax(0,1fr)}
-  .lab-code .row:not(.most) .text {white-space:pre; overflow:hidden; text-overflow:ellipsis}
-  .lab-code :is(.near:not(.most + *, :has(+ .most)), .gap, .little,
-    .part:not(:has(.lit))) {display:none}
+  .lab-code .row:not(.most, .named) .text {white-space:pre; overflow:hidden; text-overflow:ellipsis}
+  .lab-code :is(:is(.near:not(.most + *, :has(+ .most)), .little):not(.named), .gap,
+    .part:not(:has(.lit, .named))) {display:none}
 }
 .lab-shares {display:flex; height:1.9rem; border-radius:.3rem; overflow:hidden; gap:1px;
   margin:.1rem 0 .3rem}
@@ -61,7 +63,8 @@ def show_code(code: Code) -> None:
     Lines that are too long go on below. What to do is to be in sight, too: of a phone only the
     one that takes most goes on, and lines with little time or far from that one are left out.
 
-    The time of a line that calls steps is a link to the spans of one of them.
+    A line that the headline names has a mark, also if little time passes there: where a run failed,
+    or stands still. The time of a line that calls steps is a link to the spans of one of them.
     """
     files = "".join(
         f'<div class="part"><div class="file">{as_html(name)}</div>'
@@ -93,6 +96,7 @@ def _row(each: CodeLine, margin: int, most: float) -> str:
         )
         ground = f' style="background:rgba({_HEAT},{opacity:.2f})"'
         time, share = units.milliseconds(each.ms_per_step), units.share(each.share)
+    kind += " named" if each.is_named else ""
     if each.step is not None and (run := st.query_params.get("run")):
         address = f"timeline?{urlencode({'run': run, 'step': each.step})}"
         hint = f"Step {each.step} on the timeline"

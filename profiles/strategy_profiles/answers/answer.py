@@ -183,6 +183,11 @@ class Alternatives(Part, frozen=True):
     options: tuple[Matrix, ...]
 
 
+def is_named(file: str, line: int, sentence: str) -> bool:
+    """Whether a sentence names a line, as `train.py:31`."""
+    return f"{PurePath(file).name}:{line}" in re.findall(r"[^\s/`(]+:\d+", sentence)
+
+
 class CodeLine(Struct, frozen=True):
     """A line of the program, and its part of the time; None if it is shown for its neighbour."""
 
@@ -192,6 +197,8 @@ class CodeLine(Struct, frozen=True):
     share: float | None
     step: int | None = None
     """A captured step that the line calls, whose spans a timeline has."""
+    is_named: bool = False
+    """Whether the sentence of the cause names it."""
 
 
 class Code(Part, frozen=True):
@@ -207,9 +214,8 @@ class Code(Part, frozen=True):
 
     def line_of(self, sentence: str) -> Code:
         """The line that a sentence names (`train.py:31`) alone; without one, the hottest."""
-        named = set(re.findall(r"[^\s/`(]+:\d+", sentence))
         ranked = [
-            (f"{PurePath(name).name}:{line.line}" in named, line.share or 0.0, name, line)
+            (is_named(name, line.line, sentence), line.share or 0.0, name, line)
             for name, lines in self.files
             for line in lines
         ]

@@ -27,6 +27,7 @@ from strategy_profiles.answers.answer import (
     Share,
     Shares,
     Table,
+    is_named,
     table,
 )
 from strategy_profiles.reporting.palette import part_colours
@@ -76,7 +77,8 @@ def _code(profile: Profile, facts: Facts) -> tuple[Part, ...]:
 
     def with_step(each: LoopLine) -> CodeLine:
         called = step if (each.file, each.line) in calls and each.share is not None else None
-        return CodeLine(each.line, each.text, each.ms_per_step, each.share, called)
+        named = is_named(each.file, each.line, said)
+        return CodeLine(each.line, each.text, each.ms_per_step, each.share, called, named)
 
     files = tuple(
         (file.rpartition("/")[2], tuple(map(with_step, own)))

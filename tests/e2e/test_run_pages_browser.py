@@ -277,6 +277,15 @@ def test_the_list_of_runs_on_a_phone_leads_to_their_overviews(visit: Visit) -> N
     wait_until_drawn(page)
 
 
+def test_on_a_phone_the_list_of_runs_begins_on_the_first_screen(visit: Visit) -> None:
+    page = visit("runs", options=PHONE)
+    tags, group = (page.locator(f".st-key-{key}").bounding_box() for key in ("tags", "group"))
+    assert tags is not None
+    assert group is not None
+    assert tags["y"] == group["y"], "they are beside each other"
+    expect(page.locator("[class*=st-key-narrow_] a").nth(1)).to_be_in_viewport(ratio=1)
+
+
 def test_the_answer_of_a_query_is_a_list_on_a_phone(visit: Visit) -> None:
     page = visit("runs", run="quick", options=PHONE)
     page.get_by_role("tab", name="SQL").click()

@@ -139,6 +139,9 @@ FIRST_STYLE = f"""
   .st-key-run_head [data-testid=stColumn] {{min-width:7rem !important; flex:1 1 7rem !important}}
   .st-key-run_head [data-testid=stColumn]:first-child {{flex:1 1 auto !important;
     min-width:0 !important; max-width:100% !important; width:auto !important}}
+  /* Tags and groups are beside each other: the list of runs begins on the first half. */
+  .st-key-runs_filter [data-testid=stColumn]:not(:first-child)
+    {{min-width:0 !important; flex:1 1 7rem !important}}
   .st-key-page_row {{row-gap:0.75rem !important}}
   /* One line for what leads to other doors, one for links, one for buttons: the list stays. */
   .st-key-more_runs {{flex-basis:100%}}

@@ -175,7 +175,7 @@ def test_a_page_keeps_its_place_while_its_sidebar_opens(open_page: Open, watched
 
 def test_a_failed_run_says_why(open_page: Open, watched: Server) -> None:
     page = open_page(watched.address(run="failed"))
-    expect(page.locator(".live .banner")).to_contain_text("loss is NaN")
+    expect(page.locator(".lab-headline")).to_contain_text("loss is NaN")
 
 
 def test_a_run_that_is_over_has_no_tile_without_a_number(open_page: Open, watched: Server) -> None:
@@ -215,7 +215,8 @@ def test_replicas_of_a_pod_are_on_its_hosts(open_page: Open, watched: Server) ->
 def test_text_of_a_run_is_never_markup(open_page: Open, watched: Server) -> None:
     page = open_page(watched.address(run="hostile"))
     page.on("dialog", lambda _dialog: pytest.fail("a run's text was executed"))
-    expect(page.locator(".live .banner")).to_contain_text("<script>alert('x')</script>")
+    for place in (".lab-headline", ".live .what"):
+        expect(page.locator(place)).to_contain_text("<script>alert('x')</script>")
 
 
 def test_a_run_that_ended_while_it_traced_has_no_step_time(open_page: Open, server: Server) -> None:
@@ -317,10 +318,9 @@ def test_a_typed_path_is_the_workload_or_refused(
     wait_until_drawn(page)
     page.get_by_role("button", name="Run").filter(has_text="Ctrl").click()
     expect(live(page)).to_have_attribute("data-status", "failed", timeout=LONG_MS)
-    banner = page.locator(".live .banner")
-    expect(banner).to_contain_text("name 'nothing' is not defined")
-    expect(banner).to_contain_text("mine.py")
-    expect(banner).to_contain_text("Change what the message names, then run again")
+    cause = page.locator(".st-key-cause")
+    for said in ("name 'nothing' is not defined", "mine.py", "Change what the message names"):
+        expect(cause).to_contain_text(said)
 
 
 def test_a_run_that_grows_is_followed_without_a_new_mount(open_page: Open, server: Server) -> None:

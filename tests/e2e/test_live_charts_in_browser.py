@@ -60,7 +60,7 @@ def test_a_run_that_ended_without_a_step_says_so_in_place_of_charts(
     expect(page.get_by_text("This run recorded no step.")).to_be_visible()
     expect(page.locator(".live .tiles")).to_be_hidden()
     expect(page.locator("canvas[data-chart=wall]")).to_be_hidden()
-    expect(page.locator(".live .banner")).to_contain_text("loss is NaN. Everything recorded")
+    expect(page.locator(".lab-headline")).to_contain_text("loss is NaN")
 
 
 def test_a_chart_without_a_value_is_not_drawn_of_a_run_that_is_over(

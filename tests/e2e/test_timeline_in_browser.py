@@ -187,7 +187,7 @@ def test_a_span_stays_on_its_lane_when_its_track_gets_another_place(
 
     page = open_page(traced.address())
     with page.expect_request("**/timeline/unread.js*") as module:
-        page.goto(traced.address("timeline", run="bare"))
+        page.goto(traced.address("timeline", run="strange"))
     before, after = tracks(2, 1, 1)[:2], [{**tracks(9)[0], "worker": 1}, *tracks(4, 3, 1)]
     assert page.evaluate(MOVED, [module.value.url, before, after]) == [[1, 2], [0, 1, 4]]
 

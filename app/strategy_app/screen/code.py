@@ -64,7 +64,7 @@ def show_code(code: Code) -> None:
     one that takes most goes on, and lines with little time or far from that one are left out.
 
     A line that the headline names has a mark, also if little time passes there: where a run failed,
-    or stands still. The time of a line that calls steps is a link to the spans of one of them.
+    or waits without end. The time of a line that calls steps is a link to the spans of one of them.
     """
     files = "".join(
         f'<div class="part"><div class="file">{as_html(name)}</div>'

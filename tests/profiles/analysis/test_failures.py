@@ -94,6 +94,7 @@ def test_before_the_first_step_there_is_no_step_to_look_at() -> None:
     explanation = explain(Failed("ValueError: no model", place="train.py:3"), None)
     assert explanation.lines == (
         "The run failed before its first step at train.py:3: ValueError: no model.",
+        "Change what the message names.",
     )
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.op_time import computing_spans, distinct_ops, lines_of_ops
-from strategy_profiles.analysis.graph_file import graph_file
+from strategy_profiles.analysis.graph_file import graph_of
 from strategy_profiles.analysis.scopes import scoped
-from strategy_profiles.capture.graph import Graph, Node, read_graph
+from strategy_profiles.capture.graph import Graph, Node
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.tensorflow_names import type_as_written
 from strategy_profiles.tables.columns import ints
@@ -41,11 +41,9 @@ class RepeatedCalls(Struct, frozen=True):
 @once
 def repeated_calls(profile: Profile, segment: SegmentOpened) -> RepeatedCalls | None:
     """The repeated calls in the typical captured steps; None without captures, a graph, or any."""
-    path = graph_file(profile, segment.segment)
-    spans = computing_spans(profile, segment.segment)
-    if path is None or not spans.num_rows:
+    graph, spans = graph_of(profile, segment), computing_spans(profile, segment.segment)
+    if graph is None or not spans.num_rows:
         return None
-    graph = read_graph(path, segment.replica_devices, segment.core_devices or ())
     repeats = repeated_scopes(graph)
     names, _, number = distinct_ops(spans)
     lengths = np.bincount(number, ints(spans, "duration_ns")).tolist()

@@ -13,8 +13,8 @@ import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.op_time import computing_spans, distinct_ops, lines_of_ops
-from strategy_profiles.analysis.graph_file import graph_file
-from strategy_profiles.capture.graph import RECEIVES, Graph, Node, read_graph
+from strategy_profiles.analysis.graph_file import graph_of
+from strategy_profiles.capture.graph import RECEIVES, Graph, Node
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.tensorflow_names import ARGUMENT, PYTHON_OPS, type_as_written
 from strategy_profiles.tables.columns import ints
@@ -43,11 +43,9 @@ class SameEachStep(Struct, frozen=True):
 @once
 def same_each_step(profile: Profile, segment: SegmentOpened) -> SameEachStep | None:
     """The ops of the typical captured steps; None without captures, a graph, or any such op."""
-    path = graph_file(profile, segment.segment)
-    spans = computing_spans(profile, segment.segment)
-    if path is None or not spans.num_rows:
+    graph, spans = graph_of(profile, segment), computing_spans(profile, segment.segment)
+    if graph is None or not spans.num_rows:
         return None
-    graph = read_graph(path, segment.replica_devices, segment.core_devices or ())
     varies = varying_nodes(graph)
     names, ops, number = distinct_ops(spans)
     lengths = np.bincount(number, ints(spans, "duration_ns")).tolist()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from strategy_profiles.analysis.graph_file import graph_file
-from strategy_profiles.capture.graph import Graph, read_graph
+from strategy_profiles.analysis.graph_file import graph_of
+from strategy_profiles.capture.graph import Graph
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.tensorflow_names import ARGUMENT, WRITE_VARIABLE
 from strategy_profiles.tables.store import Profile, once
@@ -15,11 +15,8 @@ from strategy_profiles.tables.store import Profile, once
 def written_bytes(profile: Profile, segment: SegmentOpened) -> int | None:
     """Bytes of the variables that ops of the segment's step write on the device that has most of
     them, with what an optimizer keeps; None without a graph, or if no op writes."""
-    path = graph_file(profile, segment.segment)
-    if path is None:
-        return None
-    graph = read_graph(path, segment.replica_devices, segment.core_devices or ())
-    return max(written_on_devices(graph).values(), default=None)
+    graph = graph_of(profile, segment)
+    return max(written_on_devices(graph).values(), default=None) if graph else None
 
 
 def written_on_devices(graph: Graph) -> dict[str, int]:

@@ -29,6 +29,7 @@ from collections.abc import Iterator, Sequence
 
 from strategy_profiles.analysis.account.op_time import OpTime, at_place
 from strategy_profiles.analysis.advice.known_lines import advice_on_text
+from strategy_profiles.analysis.advice.rules import float16_on_cpu, float64, whole_batch
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.growth import growth
 from strategy_profiles.analysis.repeated_calls import RepeatedCalls
@@ -136,6 +137,8 @@ OF_ROWS = (
     " If a batch uses few rows of a table, make the table smaller, or update it by SGD without "
     "momentum: of Keras's optimizers it alone writes these rows and no others."
 )
+_OF_THE_COMPUTATION = (float16_on_cpu, float64, whole_batch)
+"""Rules that say what makes the computation longer than it has to be."""
 _SCATTERS = "ResourceScatter"
 """How the names of ops begin that write some rows of a variable."""
 _OF_OTHER_FINDINGS = PYTHON_OPS | DEBUGGING_OPS
@@ -228,6 +231,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     known = sum(map(_share, every))  # without those that run Python
     in_usual = facts.account.share_of_usual(row) * known
     is_all = in_usual >= MOST_OF_LOOP and growth(facts.steps.wall_ms) is None and not facts.noted
+    is_all = is_all and not any(any(rule.find(facts)) for rule in _OF_THE_COMPUTATION)
     again = facts.read_repeated_calls()
     if again is not None and again.share < _LEAST_OF_SAME:
         again = None

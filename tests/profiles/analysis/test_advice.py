@@ -587,6 +587,16 @@ def test_a_stage_of_the_input_is_named_as_the_program_names_it(
     assert f"It is at train.py:10 (`{text}`)" in found.sentence
 
 
+@pytest.mark.parametrize(("waited_ms", "is_named"), [(0.6, False), (3.0, True)])
+def test_a_short_wait_is_no_cause_on_a_machine_whose_load_is_unknown(
+    waited_ms: float, is_named: bool, facts_with_illness: Any
+) -> None:
+    facts = facts_with_illness("input-bound")
+    waits = replace(facts.input, waiting_ms=waited_ms)
+    found = advice_by_key(replace(facts, input=waits, load=None))
+    assert ("input-bound" in found) is is_named
+
+
 def test_a_pool_of_few_threads_of_the_pipeline_is_named(facts_with_illness: Any) -> None:
     facts = facts_with_illness("input-bound")
     stage = Cause("input-stage", "Iterator::Root::MapAndBatch", None, None, None, 3, 9.0, 9.0, 9.0,

@@ -243,7 +243,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{sentence}{_said_again(again, of_loop) if again else ''}",
         " ".join(remedies),
         facts.account.cost(row.total_ms * shares[0], "derived", facts.held_up.num_steps),
-        ops=[*named_groups, *{op.op for op in groups[0]}],
+        ops=[*named_groups, *sorted({op.op for op in groups[0]})],
         trains=trains,
         part=_of_one_type(groups[0]),
     )

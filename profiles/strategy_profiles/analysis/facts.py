@@ -190,6 +190,7 @@ class Facts(Struct, frozen=True):
     read_written_bytes: Callable[[], int | None]
     """Of the variables that the step writes; None if that is not known."""
     read_repeated_calls: Callable[[], RepeatedCalls | None]
+    """The calls of a model that repeat another one of the step; None if there are none."""
     read_same_each_step: Callable[[], SameEachStep | None]
     """The ops that compute the same in each step; None if there are none."""
     read_lone_worker: Callable[[], LoneWorker | None]

@@ -187,9 +187,10 @@ def _tier(item: Finding) -> int:
 
 def _rank(item: Finding) -> float:
     """Share of the loop, or how many times the loop; half of it for what happens once, for the ops
-    of layers that are trained, for a small batch, and for what varies by chance: the program is
-    there for these ops, another batch trains another model, and to free an iterator takes twice as
-    long in one run as in another, while another finding of that size can be mended."""
+    of layers that are trained, of which only one type counts, for a small batch, and for what
+    varies by chance: the program is there for these ops, another batch trains another model, and to
+    free an iterator takes twice as long in one run as in another, while another finding of that
+    size can be mended."""
     if item.cost is None or item.key in ASIDE or _is_usual_first_step(item):
         return -1.0
     share: float = item.evidence.get("of_loop", item.cost.share) * item.evidence.get("part", 1.0)

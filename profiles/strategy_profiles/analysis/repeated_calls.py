@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-import numpy as np
 from msgspec import Struct
 
-from strategy_profiles.analysis.account.op_time import computing_spans, distinct_ops, lines_of_ops
+from strategy_profiles.analysis.account.op_time import lengths_of_ops, lines_of_ops
 from strategy_profiles.analysis.graph_file import graph_of
 from strategy_profiles.analysis.scopes import scoped
 from strategy_profiles.capture.graph import Graph, Node
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.tensorflow_names import type_as_written
-from strategy_profiles.tables.columns import ints
 from strategy_profiles.tables.store import Profile, once
 
 _READ = "ReadVariableOp"
@@ -28,7 +26,7 @@ _PASS_ON = frozenset({"Identity", "Cast"})
 
 
 class RepeatedCalls(Struct, frozen=True):
-    """The calls of a segment's step that another call with the same data is of the same layers."""
+    """The calls in a segment's step that run the same layers on the same data as another call."""
 
     share: float
     """Of the time of all ops of replicas that compute."""
@@ -41,17 +39,14 @@ class RepeatedCalls(Struct, frozen=True):
 @once
 def repeated_calls(profile: Profile, segment: SegmentOpened) -> RepeatedCalls | None:
     """The repeated calls in the typical captured steps; None without captures, a graph, or any."""
-    graph, spans = graph_of(profile, segment), computing_spans(profile, segment.segment)
-    if graph is None or not spans.num_rows:
+    graph, ops = graph_of(profile, segment), lengths_of_ops(profile, segment.segment)
+    if graph is None or not ops:
         return None
     repeats = repeated_scopes(graph)
-    names, _, number = distinct_ops(spans)
-    lengths = np.bincount(number, ints(spans, "duration_ns")).tolist()
     line_of = lines_of_ops(profile, segment.segment)
     of_line, firsts = Counter[str](), Counter[str]()
-    for name, length in zip(names, lengths, strict=True):
-        op = scoped(name)
-        line = line_of.get(name)
+    for name, _, length in ops:
+        op, line = scoped(name), line_of.get(name)
         if line is not None and not op.is_gradient and op.path[0] in repeats:
             of_line[line] += length
             first = line_of.get(repeats[op.path[0]])
@@ -61,18 +56,17 @@ def repeated_calls(profile: Profile, segment: SegmentOpened) -> RepeatedCalls | 
         return None
     first, _ = firsts.most_common(1)[0] if firsts else (None, 0)
     lines = tuple(line for line, _ in of_line.most_common())
-    return RepeatedCalls(of_line.total() / sum(lengths), lines, first)
+    return RepeatedCalls(of_line.total() / sum(length for *_, length in ops), lines, first)
 
 
 def repeated_scopes(graph: Graph) -> dict[str, str]:
     """The outermost scope of each repeated call, with the name of an op of the call before it."""
-    trained = {scoped(node.name).path[0] for node in graph.nodes if scoped(node.name).is_gradient}
+    names = [scoped(node.name) for node in graph.nodes]
+    trained = {name.path[0] for name in names if name.is_gradient}
     uses: dict[tuple[str, int, int, int], list[Node]] = defaultdict(list)
-    for node in graph.nodes:
-        if not scoped(node.name).is_gradient:
-            of = _data_and_variable(graph, node)
-            if of is not None:
-                uses[type_as_written(node.op), node.function, *of].append(node)
+    for node, name in zip(graph.nodes, names, strict=True):
+        if not name.is_gradient and (of := _data_and_variable(graph, node)) is not None:
+            uses[type_as_written(node.op), node.function, *of].append(node)
     repeats: dict[str, str] = {}
     for nodes in uses.values():
         scopes: dict[str, str] = {}

@@ -9,15 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import numpy as np
 from msgspec import Struct
 
-from strategy_profiles.analysis.account.op_time import computing_spans, distinct_ops, lines_of_ops
+from strategy_profiles.analysis.account.op_time import lengths_of_ops, lines_of_ops
 from strategy_profiles.analysis.graph_file import graph_of
 from strategy_profiles.capture.graph import RECEIVES, Graph, Node
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.tensorflow_names import ARGUMENT, PYTHON_OPS, type_as_written
-from strategy_profiles.tables.columns import ints
 from strategy_profiles.tables.store import Profile, once
 
 _CONSTANTS = frozenset({"Const", "HostConst"})
@@ -43,15 +41,13 @@ class SameEachStep(Struct, frozen=True):
 @once
 def same_each_step(profile: Profile, segment: SegmentOpened) -> SameEachStep | None:
     """The ops of the typical captured steps; None without captures, a graph, or any such op."""
-    graph, spans = graph_of(profile, segment), computing_spans(profile, segment.segment)
-    if graph is None or not spans.num_rows:
+    graph, ops = graph_of(profile, segment), lengths_of_ops(profile, segment.segment)
+    if graph is None or not ops:
         return None
     varies = varying_nodes(graph)
-    names, ops, number = distinct_ops(spans)
-    lengths = np.bincount(number, ints(spans, "duration_ns")).tolist()
     line_of = lines_of_ops(profile, segment.segment)
     of_type, of_line = Counter[str](), Counter[str | None]()
-    for name, op, length in zip(names, ops, lengths, strict=True):
+    for name, op, length in ops:
         node = graph.by_name.get(name)
         is_known = node is not None and node.index not in varies
         if is_known and op not in _CONSTANTS and not _KEEPS.fullmatch(op):
@@ -59,7 +55,7 @@ def same_each_step(profile: Profile, segment: SegmentOpened) -> SameEachStep | N
             of_line[line_of.get(name)] += length
     if not of_type:
         return None
-    share = of_type.total() / sum(lengths)
+    share = of_type.total() / sum(length for *_, length in ops)
     types = tuple(op for op, _ in of_type.most_common())
     return SameEachStep(share, types, of_line.most_common(1)[0][0])
 

@@ -1120,7 +1120,7 @@ def test_an_unrolled_layer_is_named_by_its_line(facts_with_illness: Any) -> None
 def test_variables_with_an_aggregation_are_named_behind_many_small_collectives(
     facts_with_illness: Any,
 ) -> None:
-    facts = replace(facts_with_illness("many-small-collectives"))
+    facts = facts_with_illness("many-small-collectives")
     text = "seen = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)"
     for source, is_named in ((text, True), (text.replace("SUM", "SUM, s=ON_READ"), False)):
         found = advice_by_key(replace(facts, sources={"me/train.py": source}))

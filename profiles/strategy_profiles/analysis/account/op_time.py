@@ -54,11 +54,10 @@ def at_place(line: str | None) -> str:
 @once
 def op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     """The ops of the typical captured steps, the longest first; empty without captures."""
-    rows = computing_spans(profile, segment)
-    if not rows.num_rows:
+    every = lengths_of_ops(profile, segment)
+    if not every:
         return ()
-    names, ops, number = distinct_ops(rows)
-    lengths = np.bincount(number, ints(rows, "duration_ns")).tolist()
+    names, ops, lengths = zip(*every, strict=True)
     paths = [scoped(name) for name in names]
     of_models = models(paths)
     line_of = lines_of_ops(profile, segment)
@@ -73,6 +72,16 @@ def op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     whole = float(sum(lengths)) or 1.0
     times = [_op_time(*key, parts, whole) for key, parts in parts_of.items()]
     return tuple(sorted(times, key=lambda time: -time.share))
+
+
+@once
+def lengths_of_ops(profile: Profile, segment: int) -> tuple[tuple[str, str, int], ...]:
+    """The name, the type and the time in ns of each op of the typical captured steps, all of its
+    spans together; empty without captures."""
+    spans = computing_spans(profile, segment)
+    names, ops, number = distinct_ops(spans)
+    lengths = np.bincount(number, ints(spans, "duration_ns")).tolist()
+    return tuple(zip(names, ops, lengths, strict=True))
 
 
 def distinct_ops(spans: pa.Table) -> tuple[list[str], list[str], Ints]:

@@ -144,9 +144,10 @@ def _reduced_and_not_used(facts: Facts) -> str | None:
     main, whole = facts.communication.main, facts.placed.variable_bytes
     if main is None or main.op != "all-reduce" or not main.bytes or not whole or facts.is_imported:
         return None
+    if abs(main.bytes / whole - 1.0) > _AS_LARGE:
+        return None
     written = facts.read_written_bytes()
-    is_of_all = abs(main.bytes / whole - 1.0) <= _AS_LARGE
-    if written is None or not is_of_all or written > _FEW * whole:
+    if written is None or written > _FEW * whole:
         return None
     return (
         f"That is as much as all variables have, but ops of the step write only "

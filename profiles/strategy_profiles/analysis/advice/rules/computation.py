@@ -32,6 +32,7 @@ from strategy_profiles.analysis.advice.known_lines import advice_on_text
 from strategy_profiles.analysis.advice.rules import float16_on_cpu, float64, whole_batch
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.growth import growth
+from strategy_profiles.analysis.program_loops import statement_at
 from strategy_profiles.analysis.repeated_calls import RepeatedCalls
 from strategy_profiles.analysis.same_each_step import SameEachStep
 from strategy_profiles.errors import shortened
@@ -181,9 +182,8 @@ OF_PADDING = (
     "examples of like length be in one batch (bucket_by_sequence_length()), or cut the longest."
 )
 OF_AGAIN = (
-    "The variables are written between these calls, and no gradient is computed of the further "
-    "ones: take what a metric needs from the result of the call that trains, or compute it every "
-    "few steps."
+    "No gradient is computed of the repeated calls, and the variables are written before them: "
+    "take what a metric needs from the result of the other call, or compute it every few steps."
 )
 _SORTS = ("sort", "argsort")
 """Scopes of the ops of tf.sort and tf.argsort."""
@@ -296,11 +296,10 @@ def _of_padding(facts: Facts) -> list[str]:
 
 
 def _by_text(facts: Facts, place: str | None) -> str | None:
-    """What to do about a line of a function, by what it says."""
+    """What to do about a line of a function, by what its statement says."""
     file, _, line = (place or "").rpartition(":")
-    lines = facts.sources.get(file, "").splitlines()
-    text = lines[int(line) - 1] if line.isdecimal() and int(line) <= len(lines) else ""
-    return advice_on_text(text.strip(), each_step=True)
+    text = statement_at(facts.sources.get(file, ""), int(line)) if line.isdecimal() else ""
+    return advice_on_text(text, each_step=True)
 
 
 def _trains(group: Sequence[OpTime]) -> bool:

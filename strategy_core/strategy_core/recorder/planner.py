@@ -46,9 +46,12 @@ _RECENT_STEPS = 32
 _OUTLIER = 3.0
 """A step that took this many times the median was delayed by something other than recording."""
 _UNLIKE = 0.5
+_BRIEF_MS = 50.0
+"""Windows of steps that take a few ms are this long: five such steps vary too much, and the input
+has made the batches of the first ones while the profiler started."""
 _MOST_STEPS_OF_SHORT = 20
-"""Steps of a window at most that goes on because its steps took less than this part of the others.
-"""
+"""Steps of a window at most that goes on because it is brief, or because its steps took less than
+this part of the others."""
 _SHARE_OF_WINDOWS = 0.1
 """Share of the budget that is reserved for windows.
 
@@ -164,7 +167,9 @@ class WindowPlanner:
         """Cost so far plus the expected cost of one more window, less what the budget allows."""
         if self._cost_per_step_ms is None:
             return LONGEST_REST_MS
-        expected = self._cost_per_step_ms * self._later_steps + self._convert_ms
+        brief_steps = min(_MOST_STEPS_OF_SHORT, _BRIEF_MS / max(self.typical_ms, 1e-3))
+        num_steps = max(self._later_steps, brief_steps)
+        expected = self._cost_per_step_ms * num_steps + self._convert_ms
         budget = self.overhead_budget * self.elapsed_ms
         allowed = max(budget - self.recording_ms, budget * _SHARE_OF_WINDOWS)
         return self.spent_ms + expected - allowed
@@ -216,7 +221,7 @@ class WindowPlanner:
         self._in_window.clear()
 
     def needs_another_step(self) -> bool:
-        """Whether a full window goes on: too few of its steps are as long as the others.
+        """Whether a full window goes on: it is brief, or too few of its steps are as long as others.
 
         While the profiler starts, the input makes batches ahead, and the first captured steps find
         them: four of 10 ms in a program whose other steps wait 36 ms for a batch.
@@ -224,6 +229,8 @@ class WindowPlanner:
         ours_ms = self._in_window
         if self.every_step or not self._bare or len(ours_ms) >= _MOST_STEPS_OF_SHORT:
             return False
+        if sum(ours_ms) < _BRIEF_MS:
+            return True
         least_ms = _UNLIKE * statistics.median(self._bare)
         later_ms = ours_ms[1:]  # the first one has the start of the profiler
         num_alike = sum(ms >= least_ms for ms in later_ms)

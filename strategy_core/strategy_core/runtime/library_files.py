@@ -39,9 +39,10 @@ def count_as_lab(folder: Path) -> None:
 def is_library_file(path: str) -> bool:
     """Return whether a source file is Python's, an installed package's or one of a framework.
 
-    Ask once the frameworks are imported: an answer is kept.
+    Ask once the frameworks are imported: an answer is kept. `<string>` is code that was compiled
+    from a text, such as the `__init__()` of a dataclass, also of one in Keras.
     """
-    if path.startswith("<frozen ") or any(part in path for part in _INSTALLED):
+    if path.startswith(("<frozen ", "<string>")) or any(part in path for part in _INSTALLED):
         return True
     folders = (*_python_folders(), *_folders_of("numpy"))
     return _is_in(path, folders) or is_framework_file(path)

@@ -175,6 +175,7 @@ def _facts(work: LineWork, text: str = "") -> Facts:
 
 
 LOOP = SourceLine(TRAIN, 4, "    for row in rows:")
+WEIGHTS = SourceLine(TRAIN, 4, "    for old, new in zip(kept, net.get_weights()):")
 RANGE = SourceLine(TRAIN, 5, "        for i in range(len(row)):")
 
 
@@ -185,6 +186,7 @@ RANGE = SourceLine(TRAIN, 5, "        for i in range(len(row)):")
         ("a = np.dot(row, row)", LineWork(loops=(RANGE,)), "one call on whole arrays"),
         ("a = np.dot(row, row)", LineWork(loops=(LOOP,)), None),
         ("out[i] = last", LineWork(loops=(LOOP, RANGE)), "in place of one of them"),
+        ("old *= 0.9", LineWork(loops=(WEIGHTS,)), "use_ema=True"),
         ("h = tf.tanh(x @ w + h)", LineWork(runs_ops=True, num_ops=3, function="scan"), "`scan`"),
         ("tf.gather(self.rows, at)", LineWork(runs_ops=True, num_ops=1), "a NumPy array"),
         ("tf.norm(row)", LineWork(runs_ops=True, loops=(LOOP,)), "with the loop at train.py:4"),

@@ -30,6 +30,12 @@ _OVER_A_CALL = re.compile(r"\bfor \b.*? in (?:\w+\.)+(?!items|values|keys|tolist
 _LIBRARY = re.compile(r"\b(?:np|numpy|tf|keras|scipy|signal|ndimage|cv2|sklearn|librosa|Image)\.\w")
 _COUNTS = re.compile(r"\b(?:range|enumerate|zip)\(")
 """What the head of a loop over elements says."""
+_OVER_VARIABLES = re.compile(r"\bget_weights\(|\.(?:non_)?(?:trainable_)?(?:weights|variables)\b")
+_OF_VARIABLES = (
+    "moves one variable after the other through NumPy: change the variables themselves, in one "
+    "tf.function (`for to, of in zip(a.variables, b.variables): to.assign(...)`), or do it every "
+    "few steps. Keras's optimizers keep an average of the weights themselves (use_ema=True)."
+)
 WAITS = (
     "The line uses hardly any processor time: it waits for a lock, a file, the network, or another "
     "process or worker. Hold a lock only for what is shared, and let another thread, or the "
@@ -105,6 +111,8 @@ def _of_loops(loops: Sequence[SourceLine], line: Row | StackFrame) -> str | None
     """Not of a loop of a few turns that calls a library, which may take long each time."""
     if not loops or (loops[-1].line == line.line and _OVER_A_CALL.search(line.text or "")):
         return None
+    if _OVER_VARIABLES.search(loops[-1].text):
+        return f"The loop{_at(loops[-1], line.line or 0)} {_OF_VARIABLES}"
     calls = _LIBRARY.search(line.text or "") is not None
     if calls and len(loops) == 1 and not _COUNTS.search(loops[0].text):
         return None

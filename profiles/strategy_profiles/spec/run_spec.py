@@ -111,7 +111,7 @@ class Capture(_Model):
     every_step: bool = False
     """Capture every step in full, whatever it costs."""
     window_steps: int = Field(10, ge=1, le=1000)
-    """Steps of a capture window. One of steps of a few ms goes on until it has 50 ms or 20 steps."""
+    """Steps of a capture window. One of steps of a few ms goes on for 50 ms or 20 steps."""
     marks: bool = True
     """Light per-replica timestamps on every step."""
     keep_xplane: bool = True

@@ -221,7 +221,7 @@ class WindowPlanner:
         self._in_window.clear()
 
     def needs_another_step(self) -> bool:
-        """Whether a full window goes on: it is brief, or too few of its steps are as long as others.
+        """Whether a full window goes on: it is brief, or too few steps are as long as others.
 
         While the profiler starts, the input makes batches ahead, and the first captured steps find
         them: four of 10 ms in a program whose other steps wait 36 ms for a batch.

@@ -750,12 +750,22 @@ def test_the_stage_of_the_input_that_limits_is_named(tmp_path: Path) -> None:
     assert "12.0 ms for each element in captured steps (mean)" in finding.sentence
 
 
-def test_skip_belongs_before_the_stage_whose_elements_it_leaves_out(tmp_path: Path) -> None:
-    stage = "Iterator::Root::Prefetch::FiniteSkip::ParallelMapV2"
+@pytest.mark.parametrize(
+    ("stages", "remedy"),
+    [
+        ("FiniteSkip::ParallelMapV2", "skip() throws away what this stage makes"),
+        ("MemoryCacheImpl::ParallelMapV2", "make the dataset once, before the loop"),
+    ],
+    ids=["skip", "cache"],
+)
+def test_a_stage_behind_another_one_has_its_remedy(
+    tmp_path: Path, stages: str, remedy: str
+) -> None:
+    stage = f"Iterator::Root::Prefetch::{stages}"
     row = {"kind": "input-stage", "name": stage, "count": 1, "total_ms": 12.0, "held_ms": 9.0}
     options = {"replicas": 2, "steps": 300, "input_ms": 10.0, "causes": [row]}
     finding = findings_of_run(tmp_path / "run", **options)["input-bound"]
-    assert finding.advice.startswith("skip() throws away what this stage makes")
+    assert remedy in finding.advice
 
 
 def test_first_batches_of_epochs_that_wait_for_the_same_stage_are_one_finding(

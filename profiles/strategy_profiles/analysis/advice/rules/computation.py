@@ -275,15 +275,17 @@ def _remedies(
         return [*before, NONE_STANDS_OUT], trains
     if group[0].layer in _SORTS:
         before.append(OF_SORT)
-    if _is_untrained_line(group):
-        before += filter(None, [_by_text(facts, group[0].line)])
+    is_untrained = _is_untrained_line(group) or _is_untrained_layer(group)
+    of_text = _by_text(facts, group[0].line) if is_untrained else None
+    if of_text is not None:
+        before.append(of_text)
     if _is_untrained_layer(group):
         before.append(OF_UNTRAINED.format(layer=group[0].layer))
     if op.endswith("MatMul"):
         before += _of_operands(facts.ops)
     if _is_product(facts.ops, group[0]):
         before.append(OF_A_PRODUCT)
-    before += [*_of_padding(facts), *_of_type(op)]
+    before += [*_of_padding(facts), *([] if of_text else _of_type(op))]
     if not trains and not _is_untrained_layer(group) and again is None:
         before.append(OF_A_METRIC)
     return [*before, f"Otherwise {OF_ANY_OP}" if before else OF_ANY_OP.capitalize()], trains

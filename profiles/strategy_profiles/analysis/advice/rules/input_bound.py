@@ -100,6 +100,12 @@ _OF_EXAMPLES = (
     "yield whole batches, or give the arrays to from_tensor_slices() where they fit into memory. "
     "Otherwise do less in it, or interleave several generators."
 )
+_CACHE = re.compile(r"::(?:Memory|File)?Cache\w*::")
+_BEHIND_CACHE = (
+    "cache() keeps what comes of this stage, but only the first whole pass over one dataset fills "
+    "it: make the dataset once, before the loop, not for each epoch or call of fit(), and put "
+    "take() before cache()."
+)
 _SKIP_FIRST = "skip() throws away what this stage makes: call skip() before it."
 _IN_PYTHON = (
     "Python computes under the GIL, one example at a time: a parallel map speeds the function up "
@@ -315,6 +321,8 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
     known = _input_kind(stage)
     if known is None:
         return _RUN_AHEAD
+    if _CACHE.search(stage.name):
+        return _BEHIND_CACHE
     skips = f"{_SKIP_FIRST} " if "Skip::" in stage.name else ""
     own = _of_generator(facts, stage) or _of_map(facts, stage) or _of_singles(facts, stage)
     of_python = f"{of_python.strip()} " if of_python else ""

@@ -38,6 +38,7 @@ ROWS = anywhere("validation")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 LESS_OFTEN = "validate less often (validation_freq) or on fewer batches (validation_steps)"
 OF_DATA = "cache() and prefetch() the validation data, and map() it in parallel."
+OF_CACHED = "make the validation dataset once, as a new one fills its cache() again."
 IN_LARGER_BATCHES = (
     "Validate in larger batches, as little of a step{of} is computation: fit() takes its own batch "
     "size for arrays, unless it has validation_batch_size, such as 512; a dataset needs another "
@@ -71,11 +72,12 @@ def _traces_longer(facts: Facts, line: Row) -> bool:
 def _advice(facts: Facts) -> str:
     if facts.lines and not facts.lines_with("validation_data", "validation_split", ".evaluate("):
         return BY_OWN_LOOP
+    of_data = OF_CACHED if facts.lines_with(".cache(") else OF_DATA
     rows = [facts.account.row(f"loop/steps{of}") for of in ("/compute", "")]
     computed_ms, steps_ms = (row.total_ms if row else 0.0 for row in rows)
     if not computed_ms or computed_ms >= LITTLE * steps_ms:
         also = "on larger ones (validation_batch_size)"
-        return f"{LESS_OFTEN[0].upper()}{LESS_OFTEN[1:]}, or {also}; {OF_DATA}"
+        return f"{LESS_OFTEN[0].upper()}{LESS_OFTEN[1:]}, or {also}; {of_data}"
     size = facts.segment.global_batch_size
     of = f" of {units.counted(size, 'example')}" if size else ""
-    return f"{IN_LARGER_BATCHES.format(of=of)}Or {LESS_OFTEN}; {OF_DATA}"
+    return f"{IN_LARGER_BATCHES.format(of=of)}Or {LESS_OFTEN}; {of_data}"

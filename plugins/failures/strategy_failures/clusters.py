@@ -71,6 +71,15 @@ CLUSTERS = (
         "Lab can emulate TPU cores on CPUs.",
     ),
     Known(
+        "fit-on-workers",
+        r"keras/src/.*Attempt to convert a value \(PerReplica",
+        "fit() of Keras 3 averages the first batch over the replicas to build the model, which "
+        "fails on several workers",
+        "Train in a loop of your own: strategy.run in a tf.function. Or install tf_keras and set "
+        "the environment variable TF_USE_LEGACY_KERAS=1: fit() of Keras 2 trains on workers.",
+        is_of_traceback=True,
+    ),
+    Known(
         "lost-worker",
         r"\bUnavailableError\b",
         "another process of the cluster could not be reached",

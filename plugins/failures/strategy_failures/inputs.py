@@ -121,7 +121,8 @@ INPUTS = (
         r"Failed to convert a NumPy array to a Tensor",
         "the model was given text, or rows of different lengths, where it needs numbers",
         "Convert the data to numbers of one shape first: StringLookup or TextVectorization "
-        "for text, padding for rows.",
+        "for text, padding for rows. With a strategy do that in the dataset's map(): fit() "
+        "averages the first batch over the replicas, even if the model itself takes text.",
     ),
     Known(
         "labels",

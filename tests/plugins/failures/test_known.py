@@ -15,7 +15,7 @@ from strategy_profiles.run.events import Failed
 from tests.plugins.failures.programs import PROGRAMS, Program
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
-OF_PROCESSES = {"lost-worker"}
+OF_PROCESSES = {"lost-worker", "fit-on-workers"}
 """Known errors that need several processes: `test_own_processes.py` has their programs."""
 
 

@@ -39,6 +39,26 @@ import tensorflow as tf
 raise ValueError("no such model")
 """
 
+FIT_ON_WORKERS = """
+import json, os, socket, subprocess, sys
+if "TF_CONFIG" not in os.environ:
+    free = [socket.create_server(("localhost", 0)) for _ in range(2)]
+    hosts = [f"localhost:{each.getsockname()[1]}" for each in free]
+    for each in free:
+        each.close()
+    tasks = [{"type": "worker", "index": number} for number in range(2)]
+    clusters = [json.dumps({"cluster": {"worker": hosts}, "task": task}) for task in tasks]
+    run = [sys.executable, __file__]
+    workers = [subprocess.Popen(run, env=os.environ | {"TF_CONFIG": each}) for each in clusters]
+    sys.exit(max(each.wait() for each in workers))
+import keras
+import tensorflow as tf
+with tf.distribute.MultiWorkerMirroredStrategy().scope():
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+model.fit(tf.data.Dataset.from_tensors(([1.0], [1.0])).repeat(9).batch(4), verbose=0)
+"""
+
 
 def traced(folder: Path, program: str) -> tuple[str, strategy_profiles.Profile]:
     """What a program that fails under `trace` prints, and its run."""
@@ -90,6 +110,13 @@ def test_a_run_that_fails_before_its_first_step_has_the_cause_as_its_headline(
         check=True,
     )
     assert said in listing.stdout
+
+
+@pytest.mark.long
+def test_fit_of_keras_3_on_workers_fails_for_a_reason_that_the_run_says(tmp_path: Path) -> None:
+    _, profile = traced(tmp_path, FIT_ON_WORKERS)
+    said = "The run failed before its first step at train.py:18 because fit() of Keras 3 averages"
+    assert profile.summary()["headline"].startswith(said)
 
 
 @pytest.mark.long

@@ -79,3 +79,13 @@ def test_a_validation_as_long_as_those_before_is_no_end_of_the_steps(tmp_path: P
     gaps = [(step, 8_000.0, VALIDATES) for step in (19, 39)]
     _, keys = said_of(write_run(tmp_path / "run", steps=40, ending="stopped", gaps=gaps))
     assert "no-further-step" not in keys
+
+
+def test_a_program_that_ended_by_itself_after_it_stood_still_has_the_line_and_its_time(
+    tmp_path: Path,
+) -> None:
+    """As one that takes Ctrl-C for the end of its loop: no process says that it was ended."""
+    gaps = [(9, 6.0, stack_place("python", 30, "batch = made()")), (39, 30_000.0, WAITS)]
+    limit, keys = said_of(write_run(tmp_path / "run", steps=40, gaps=gaps))
+    assert "s in all, once) at train.py:31 (`lock.acquire()`)" in limit
+    assert keys[0] == "between-steps"

@@ -118,7 +118,7 @@ def regions(
     belongs = _belongs(stacks, is_in_step)
     first_ns = _extended(stacks.at_ns, belongs, begin_ns, forward=False)
     begin_ns = min(begin_ns, max(first_ns, from_ns or first_ns))
-    is_freed = np.array([place.doing == "python" for place in stacks.places], bool)
+    is_freed = np.array([_may_free(place) for place in stacks.places], bool)
     if stacks.count:  # what the loop made is freed once it is over, at its own line
         ended = np.flatnonzero(belongs & ~is_freed[stacks.place])
         belongs &= np.arange(stacks.count) <= (ended[-1] if len(ended) else -1)
@@ -222,6 +222,12 @@ def samples_at(stacks: Stacks, is_place: Sequence[bool]) -> Bools:
     """Which samples are at the chosen ones of the places."""
     chosen: Bools = np.array(is_place, bool)[stacks.place] if is_place else np.zeros(0, bool)
     return chosen
+
+
+def _may_free(place: StackPlace) -> bool:
+    """Whether Python there may be that of the objects of a loop that is over: at its own line."""
+    text = place.frames[-1].text if place.frames else ""
+    return place.doing == "python" and (not text or text.startswith(("for ", "while ")))
 
 
 def _calls(used: Sequence[StackPlace]) -> list[list[Line]]:

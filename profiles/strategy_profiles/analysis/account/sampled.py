@@ -22,6 +22,8 @@ ENOUGH = 5
 """Samples of one place from which on it has the time in which no sample could be taken."""
 SMALLEST = 0.002
 """Share of the loop below which a line has no row of its own."""
+BRIEF = 0.01
+"""Share of the longest place of a row; after what steps one with less came is not counted."""
 _OWN = frozenset({"op", "call", "python"})
 _VALIDATES = re.compile(
     r"(?:^|[^a-z])(?:val|valid|validate|validation|eval|evaluate|test)(?=[^a-z]|$)"
@@ -213,7 +215,9 @@ def whole_row(path: str, kind: str, members: Sequence[Part]) -> Row:
 
 
 def _row(path: str, kind: str, members: Sequence[Part], call: str | None = None) -> Row:
-    gaps = frozenset[int]().union(*(part.gaps for part in members))
+    longest_ms = max(part.ms for part in members)
+    long = (part.gaps for part in members if part.ms >= BRIEF * longest_ms)
+    gaps = frozenset[int]().union(*long)
     num_samples = sum(part.num_samples for part in members)
     return Row(path, kind, _ms(members), "sampled", num_samples, len(gaps), call=call)
 

@@ -71,6 +71,8 @@ def _code(profile: Profile, facts: Facts) -> tuple[Part, ...]:
 
     main = main_finding(facts)
     said = main.sentence if main else ""
+    if main and len(profile.workers) > 1:  # the advice names what the late one is at
+        said = f"{said} {main.advice}"
     lines = loop_lines(profile, facts.segment.segment, line_of_input(facts), said)
     step = longest_captured_step(profile, facts.segment.segment)
     calls = _lines_that_call_steps(profile, facts.segment.segment) if step is not None else ()

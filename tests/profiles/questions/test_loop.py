@@ -22,6 +22,10 @@ from strategy_profiles.examples import EXAMPLES, Example, unpack
 from strategy_profiles.questions.loop import loop
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import OTHER_COLOURS, PHASE_COLOURS, part_colours
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.event_parts import SourceFile, StackFrame, StackPlace
+from strategy_profiles.run.events import StacksSampled
+from strategy_profiles.run.layout import worker_folder
 from tests.synthetic import write_run
 from tests.synthetic.stacks import FILE, stack_place
 
@@ -59,6 +63,19 @@ def test_a_line_that_the_cause_names_is_there_without_a_time_of_its_own(tmp_path
     assert 71 not in {each.line for each in usual}
     (line,) = (each for each in named if each.line == 71)
     assert (line.share, line.text) == (None, lines[1][1])
+
+
+def test_a_line_that_only_another_worker_came_to_is_there(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", workers=2, strategy="multi-worker-mirrored", gaps=())
+    own = StackFrame("/home/user/shard.py", 2, "read", "time.sleep(1)")
+    sources = [SourceFile(own.file, f"def read():\n    {own.text}\n")]
+    log = EventLog(worker_folder(run, 1).stacks)
+    places = [StackPlace("python", frames=[own])]
+    log.write(StacksSampled(1, 1, [5], [0], places, sources=sources))
+    log.close()
+    lines = loop_lines(strategy_profiles.load(run), 0, sentence="Its own Python at shard.py:2")
+    (line,) = (each for each in lines if each.file == own.file and each.line == own.line)
+    assert (line.share, line.text.strip()) == (None, own.text)
 
 
 def test_the_line_alone_is_that_of_the_cause_or_the_hottest() -> None:

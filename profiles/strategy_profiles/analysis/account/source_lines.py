@@ -7,7 +7,7 @@ step are at the line that calls it; of these, the time of its ops is at the line
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
@@ -48,7 +48,8 @@ def loop_lines(
 
     Args:
       input_line: the line that makes what the steps wait for: it has their waits for a batch.
-      sentence: of the cause; a line that it names (`train.py:31`) is there, too.
+      sentence: of the cause; a line that it names (`train.py:31`) is there, too, also one that
+        only another worker came to.
 
     The files are ordered by the time of their lines. Empty if the training thread was not sampled.
     """
@@ -64,16 +65,23 @@ def loop_lines(
     by_line = _ms_by_line(regions, made)
     longest = sorted(by_line, key=lambda line: -by_line[line])[:MOST_LINES]
     lit = [line for line in longest if by_line[line] >= SMALLEST * regions.loop_ms]
-    named = _lines_in(sentence, regions.stacks) if lit else ()
+    stacks = _with_sources(profile, regions.stacks)
+    named = _lines_in(sentence, stacks) if lit else ()
     return tuple(
         LoopLine(
             *line,
-            _text(regions.stacks, line),
+            _text(stacks, line),
             by_line[line] / num_steps if line in lit else None,
             by_line[line] / regions.loop_ms if line in lit else None,
         )
-        for line in _with_neighbours([*lit, *named], regions.stacks)
+        for line in _with_neighbours([*lit, *named], stacks)
     )
+
+
+def _with_sources(profile: Profile, stacks: Stacks) -> Stacks:
+    """The samples, with the files that any worker recorded: each may have come to other ones."""
+    others = (profile.stacks(each) for each in profile.workers)
+    return replace(stacks, sources=ChainMap(*(dict(each.sources) for each in (stacks, *others))))
 
 
 def _lines_in(sentence: str, stacks: Stacks) -> Iterator[Line]:

@@ -59,6 +59,13 @@ def test_its_longest_typical_captured_step_is_shown(tmp_path: Path) -> None:
     assert first_view == steps.step[typical][np.argmax(steps.wall_ms[typical])]
 
 
+def test_the_timeline_knows_the_late_replica(tmp_path: Path) -> None:
+    write_run(tmp_path / "late", replicas=16, steps=60, straggler=(11, 30.0))
+    write_run(tmp_path / "even", steps=60)
+    timelines = Timelines(tmp_path)
+    assert [timelines.describe(name)["late"] for name in ("late", "even")] == [11, None]
+
+
 def test_without_a_capture_no_step_is_shown(tmp_path: Path) -> None:
     run = write_run(tmp_path / "runs" / "run", steps=20, windows=0)
     assert Timelines(run.parent).describe(run.name)["opens_at"] is None

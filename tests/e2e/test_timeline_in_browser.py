@@ -89,6 +89,16 @@ def test_each_replicas_device_is_on_the_line_of_its_name(open_page: Open, traced
         assert heights[f"CPU:{replica}"] == heights[f"replica {replica}"]
 
 
+def test_of_many_replicas_the_late_one_is_on_top(open_page: Open, traced: Server) -> None:
+    traced.write_run("of-many", replicas=16, steps=60, windows=1, straggler=(11, 30.0))
+    page = open_page("about:blank")
+    page.add_init_script(NOTE_HEIGHTS)
+    page.goto(traced.address("timeline", run="of-many"))
+    view_of(page)
+    heights = page.evaluate("heights")
+    assert heights["replica 11 late"] < heights["replica 0"] < heights["replica 15"]
+
+
 def test_the_end_of_an_epoch_is_named_as_far_as_there_is_space(
     open_page: Open, traced: Server
 ) -> None:

@@ -13,6 +13,7 @@ from strategy_app.server.opened import open_run
 from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.analysis.no_capture import why_no_capture
 from strategy_profiles.analysis.steps import longest_captured_step
+from strategy_profiles.analysis.stragglers import stragglers
 from strategy_profiles.cache import KeptNewest
 from strategy_profiles.errors import LabError
 from strategy_profiles.run.identity import identity_of
@@ -62,13 +63,14 @@ class Timelines:
 
         `version` changes when the run has new capture windows, `identity` when another run has
         taken the name. A viewer whose address names no place begins at the step `opens_at`, or at
-        the newest capture. With `place`, of a long run that is not laid out yet the spans there
-        alone are described. `read` then has the steps whose spans these are, otherwise it is None.
+        the newest capture; of many replicas it shows the one first that is `late`. With `place`, of
+        a long run that is not laid out yet the spans there alone are described. `read` then has the
+        steps whose spans these are, otherwise it is None.
         """
         folder = run_folder(self._runs, run_id)
         profile = open_run(folder).profile
         identity = identity_of(folder)
-        opens_at = _opens_at(profile)
+        opens_at, late = _opens_at(profile)
         if place == Place():
             place = Place(step=opens_at)
         kept = None if place is None else self._opening(run_id, profile, identity, place)
@@ -91,6 +93,7 @@ class Timelines:
             "drawn": timeline.drawn_categories,
             "steps": timeline.steps,
             "opens_at": opens_at,
+            "late": late,
             "epoch_ends": epoch_ends_of(profile, timeline),
         }
 
@@ -136,10 +139,14 @@ class Timelines:
         return self._openings.get(run_id, version, lay_out_part)
 
 
-def _opens_at(profile: Profile) -> int | None:
-    """The longest typical captured step of the segment of the headline; None while it runs."""
+def _opens_at(profile: Profile) -> tuple[int | None, int | None]:
+    """The longest typical captured step of the segment of the headline, and its late replica; None
+    while the run goes on."""
     segment = headline_segment(profile) if profile.status.is_over else None
-    return longest_captured_step(profile, segment.segment) if segment else None
+    if segment is None:
+        return None, None
+    late = stragglers(profile, segment.segment).straggler
+    return longest_captured_step(profile, segment.segment), late and late.replica
 
 
 def _num_spans(kept: _Kept | None) -> int:

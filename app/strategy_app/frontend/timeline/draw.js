@@ -91,7 +91,7 @@ function drawLinks(context, { viewport: v, data, theme }) {
   context.globalAlpha = 0.65;
   const middle = (row) => v.rowTops[row] + v.rowHeight / 2;
   for (const ranks of visible) {
-    const ordered = [...ranks].sort((a, b) => a[0] - b[0]);
+    const ordered = [...ranks].sort((a, b) => middle(a[0]) - middle(b[0]));
     context.beginPath();
     ordered.forEach(([row, start]) => context.lineTo(v.x(start), middle(row)));
     context.stroke();
@@ -212,9 +212,9 @@ function drawTracks(context, { viewport: v, theme, tracks, replicaColour }) {
     }
     context.fillStyle = theme.text;
     context.font = `600 12px ${theme.font}`;
-    context.fillText(replicaText(track), known ? 19 : 4, top + 8, v.left - 24);
+    context.fillText(v.isLate(track) ? `${replicaText(track)} late` : replicaText(track), known ? 19 : 4, top + 8, v.left - 24);
     context.font = `11px ${theme.font}`;
-    drawDevice(context, v, shortDevice(track), top, track.num_rows);
+    if (!v.isLate(track) || v.left > 200) drawDevice(context, v, shortDevice(track), top, track.num_rows);
   });
   context.globalAlpha = 1;
 }

@@ -160,7 +160,7 @@ export class TimelineView {
     this.scene.names = this.categories.map((category) => this.data.names[category]);
     this.windows = captureWindows(described.steps);
     this.viewport.length = described.length_ns;
-    this.viewport.setTracks(described.tracks);
+    this.viewport.setTracks(described.tracks, described.late);
     this.root.dataset.spans = String(described.num_spans);
     this.advice = described.read ? unreadText(described) : described.num_spans ? HOW_TO : described.no_capture;
     setText(this.message, this.advice);
@@ -328,7 +328,7 @@ export class TimelineView {
   // What Enter takes where the pointer shows nothing: the span in the middle of the first track.
   middleSpan() {
     const v = this.viewport;
-    return this.spanAt(v.left + v.inner / 2, (v.rowTops[0] ?? 0) + 1);
+    return this.spanAt(v.left + v.inner / 2, Math.min(...v.rowTops) + 1);
   }
 
   trackOf(span) {

@@ -1,6 +1,7 @@
 // Which part of the run is on screen, and how its times and rows map to pixels.
 
 const MIN_SPAN_NS = 1_000;
+const MOST_IN_SIGHT = 6; // tracks
 
 export class Viewport {
   constructor() {
@@ -8,7 +9,9 @@ export class Viewport {
     this.rowTops = [];
   }
 
-  setTracks(tracks) {
+  // A late replica that may be below the first screen comes first.
+  setTracks(tracks, late) {
+    this.late = tracks.length > MOST_IN_SIGHT ? late : null;
     const numRows = tracks.reduce((sum, track) => sum + track.num_rows, 0);
     this.rowHeight = numRows > 24 ? 12 : numRows > 8 ? 18 : 28;
     this.trackRows = tracks.map((track) => track.num_rows);
@@ -29,12 +32,18 @@ export class Viewport {
   place(tracks, top) {
     const [trackTops, rowTops] = [[], []];
     let bottom = top;
-    for (const track of tracks) {
-      trackTops.push(bottom);
-      for (let row = 0; row < track.num_rows; row++, bottom += this.rowHeight) rowTops.push(bottom);
+    const order = tracks.map((_, i) => i).sort((a, b) => this.isLate(tracks[b]) - this.isLate(tracks[a]));
+    for (const i of order) {
+      const { first_row: first, num_rows: rows } = tracks[i];
+      trackTops[i] = bottom;
+      for (let row = first; row < first + rows; row++, bottom += this.rowHeight) rowTops[row] = bottom;
       bottom += this.gap;
     }
     return { trackTops, rowTops, bottom };
+  }
+
+  isLate({ replica }) {
+    return replica !== null && replica === this.late;
   }
 
   trackEnd(i) {

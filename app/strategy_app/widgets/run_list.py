@@ -81,6 +81,8 @@ COLUMNS = {
     "seed": st.column_config.NumberColumn("Seed", width=65),
 }
 """A column of words has no width here: that depends on its words (`_configs`)."""
+DIVERGED = 1e7
+"""A loss from here on is written as text: the grid has no powers of ten."""
 LEAST_PX = 95
 """So wide is a column of words at least: its title has a help mark."""
 MORE_PX = 40
@@ -175,10 +177,15 @@ def _table(
         st.html("".join(_link(entry, row) for entry, row in zip(runs, rows, strict=True)))
     key = f"runs_table_{name}"
     configs = _configs(rows, columns)
+    cells = pd.DataFrame(rows, columns=list(COLUMNS)).assign(
+        run=_short([row["run"] for row in rows], configs["run"]["width"])
+    )
+    losses = [row.get("loss") for row in rows]
+    if any(abs(loss or 0) >= DIVERGED for loss in losses):
+        configs["loss"] = st.column_config.TextColumn("Last loss", width=configs["loss"]["width"])
+        cells["loss"] = [None if loss is None else f"{loss:.4g}" for loss in losses]
     event = st.container(key=f"wide_runs_{name}").dataframe(
-        pd.DataFrame(rows, columns=list(COLUMNS)).assign(
-            run=_short([row["run"] for row in rows], configs["run"]["width"])
-        ),
+        cells,
         column_config=configs,
         column_order=columns,
         hide_index=True,

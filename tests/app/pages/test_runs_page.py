@@ -85,6 +85,14 @@ def test_a_small_loss_has_space_for_all_its_digits() -> None:
     assert fitted_px(len("0.000001234")) <= run_list.COLUMNS["loss"]["width"]
 
 
+def test_a_loss_that_diverged_has_a_power_of_ten(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = run_list._row
+    monkeypatch.setattr(run_list, "_row", lambda *args: row(*args) | {"loss": 3.4e12})
+    assert set(open_page("runs", runs).dataframe[0].value["loss"]) == {"3.4e+12"}
+
+
 def test_a_group_on_two_pages_says_how_many_of_its_runs_are_on_each(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

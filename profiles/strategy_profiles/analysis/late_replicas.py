@@ -37,7 +37,7 @@ def expected_by_delay(lateness: Stragglers, delays_ms: Mapping[int, float]) -> d
 
 def _explains(expected_ms: float, late_ms: float) -> bool:
     most = max(NOTICEABLE_MS, EXPLAINED_WITHIN * expected_ms)
-    return expected_ms > 0 and abs(late_ms - expected_ms) <= most
+    return expected_ms > 0 and late_ms - expected_ms <= most
 
 
 def lateness_of(item: ReplicaLateness, injected_ms: float | None) -> str:

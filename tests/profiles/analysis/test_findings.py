@@ -291,6 +291,13 @@ def test_of_several_late_replicas_the_one_is_named_whose_lateness_a_delay_explai
     assert "by which replica 1 is late: remove it" in finding.advice
 
 
+def test_a_delay_that_is_longer_than_a_replica_is_late_explains_it(tmp_path: Path) -> None:
+    """Others may be late by something else meanwhile, as workers that share cores."""
+    delay = {"replica": 1, "ms": 90.0}
+    finding = findings_of_run(tmp_path / "run", straggler=(1, 40.0), inject=[delay])["straggler"]
+    assert finding.advice == "Remove the injected delay to measure the program without it."
+
+
 def test_an_injected_delay_explains_no_other_replica(tmp_path: Path) -> None:
     delay = {"replica": 0, "ms": 30.0}
     finding = findings_of_run(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]

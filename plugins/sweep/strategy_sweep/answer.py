@@ -84,8 +84,11 @@ def _configurations(results: Results) -> Table:
         ),
         Column("state", "Result"),
     )
+    known = [
+        column for column in columns if any(column.of(item) is not None for item in results.table)
+    ]
     return table(
-        "configurations", "Configurations", results.table, columns, notes=tuple(_notes(results))
+        "configurations", "Configurations", results.table, known, notes=tuple(_notes(results))
     )
 
 

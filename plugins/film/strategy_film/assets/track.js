@@ -29,6 +29,9 @@ class Track {
     const theme = readTheme();
     const shown = rows.length > 8 ? 8.5 : IS_IN_LECTURE ? 32 : 11.5;
     const every = Math.ceil(shown / row); // the row of a title that fits
+    const longest = scene.path.reduce((most, each) => (each[1] - each[0] > most[1] - most[0] ? each : most), [0, 0, -1]);
+    const named = rows.indexOf(scene.nodes[longest[2]]); // has its title, if not all do
+    const hasTitle = (index) => index === named || (index % every === 0 && (named < 0 || Math.abs(index - named) >= every));
     this.left = width < 500 ? 22 : IS_IN_LECTURE ? 176 : 70;
     const x = (at) => this.left + (at / length) * (width - this.left - 6);
     context.font = `${shown}px ${theme.font}`;
@@ -37,7 +40,7 @@ class Track {
       const y = index * row;
       context.fillStyle = theme.soft;
       context.textAlign = "right";
-      if (index % every === 0) context.fillText(width < 500 ? String(replica) : title, this.left - 6, y + row / 2);
+      if (hasTitle(index)) context.fillText(width < 500 ? String(replica) : title, this.left - 6, y + row / 2);
       for (const [start, end, phase] of states) {
         if (phase === "outside") continue;
         context.globalAlpha = start <= time ? 1 : 0.55;
@@ -69,8 +72,9 @@ class Track {
       });
       context.stroke();
     };
-    line(theme.ground, 5);
-    line(theme.ink, 2.5);
+    const wide = Math.min(5, row / 3); // the phase of the row is to be seen on both sides
+    line(theme.ground, wide);
+    line(theme.ink, wide / 2);
   }
 
   drawAxis(context, theme, top, x, width) {

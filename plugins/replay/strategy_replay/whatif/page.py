@@ -53,7 +53,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     if reason is not None:
         page, link = ("lab", "New run") if segment.is_of_lab else ("", "")
         if opened.profile.is_imported:
-            page, link = "timeline", "Open the Timeline, which shows its ops as recorded"
+            page, link = "timeline", "Timeline of its ops"
         empty("This run allows no replay.", reason, page=page, link=link)
         _show_tries(opened, segment.segment)
         return

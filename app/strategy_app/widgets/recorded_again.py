@@ -43,7 +43,8 @@ def show_how_to_record_again(opened: OpenRun) -> None:
     if program is None or not program.command:
         return
     same = ", with the same arguments" if program.arguments else ""
-    gain = ": this page says what the change has gained" if opened.profile.segments else ""
+    has_gain = opened.profile.segments and opened.profile.status.state != "failed"
+    gain = ": this page says what the change has gained" if has_gain else ""
     st.caption(f"Then record it again{same}{gain}.")
     st.code(program.command, language=None, wrap_lines=True)
 

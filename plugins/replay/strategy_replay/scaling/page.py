@@ -11,7 +11,8 @@ from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.runs_folder import RunEntry, list_runs
 from strategy_app.widgets.segments import pick_segment
-from strategy_app.widgets.text import as_markdown, plain
+from strategy_app.widgets.text import as_html, plain
+from strategy_app.widgets.verdict import show_sentence
 from strategy_profiles.errors import LabError
 from strategy_profiles.tables.store import Profile
 from strategy_replay.scaling.answer import more_replicas, on_a_mesh
@@ -61,7 +62,7 @@ def _show(opened: OpenRun, segment: int) -> None:
             return
         predicted = opened.ask(_predicted, segment, name, link)
     except LabError as error:
-        st.markdown(as_markdown(error, 400))
+        show_sentence(as_html(error, 400))
         return
     _show_curve(predicted)
 

@@ -15,7 +15,7 @@ from strategy_app.widgets.evidence import (
     show_machine_load,
     show_over_steps,
 )
-from strategy_app.widgets.key_numbers import show_first_numbers, show_other_numbers, tile_of
+from strategy_app.widgets.key_numbers import show_first_numbers, show_other_numbers
 from strategy_app.widgets.links import open_page, page_link
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.places import LIVE
@@ -64,7 +64,7 @@ def _show(opened: OpenRun, segment: SegmentOpened, facts: Facts) -> None:
         return
     has_failed = facts.failed is not None  # the headline says why
     memory = opened.ask(memory_over_run)
-    peak = tile_of(memory.numbers[0])
+    peak = memory.numbers[0]
     show_measured_gain(opened)
     # Where each stands is in `first_style`: the order here is that of a phone.
     *where, account = answer_of(opened, loop, segment.segment).parts or (None,)

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 import streamlit as st
 
 from strategy_app.widgets.text import as_markdown
-from strategy_app.widgets.tiles import Tile, show_strip, show_tiles, split_unit
+from strategy_app.widgets.tiles import show_strip, show_tiles
 from strategy_profiles.analysis.findings import Facts
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.reporting import units
-from strategy_profiles.reporting.definitions import DEFINITIONS
 
 FIRST = ("loop_time", "loop_throughput", "step_time", "slowest", "loss")
 
 
-def show_first_numbers(facts: Facts, memory: Tile) -> None:
+def show_first_numbers(facts: Facts, memory: KeyNumber) -> None:
     """The numbers that people ask for first, and the memory of the run, in a thin row."""
+    first = (item for item in key_numbers(facts) if item.key in FIRST)
     with st.container(key="first_numbers"):
-        show_strip([*(tile_of(item) for item in key_numbers(facts) if item.key in FIRST), memory])
+        show_strip([item for item in (*first, memory) if item.text != units.MISSING])
 
 
 def show_other_numbers(facts: Facts) -> None:
@@ -37,7 +37,7 @@ def show_numbers(items: Sequence[KeyNumber], *, first_is_large: bool = False) ->
     """
     if known := [item for item in items if item.text != units.MISSING]:
         is_large = first_is_large and known[0] is items[0]
-        show_tiles([tile_of(item) for item in known], first_is_large=is_large)
+        show_tiles(known, first_is_large=is_large)
     missing: dict[str, list[str]] = defaultdict(list)
     for item in items:
         if item.text == units.MISSING:
@@ -45,10 +45,3 @@ def show_numbers(items: Sequence[KeyNumber], *, first_is_large: bool = False) ->
     if missing:
         said = (f"{units.listed(labels)}: {why}" for why, labels in missing.items())
         st.caption(as_markdown(f"Not known. {'; '.join(said)}."))
-
-
-def tile_of(item: KeyNumber) -> Tile:
-    """A tile for a key number."""
-    value, unit = split_unit(item.text)
-    hint = DEFINITIONS[item.key].text
-    return Tile(item.label, value, unit, hint, item.source, item.note, item.note)

@@ -1,29 +1,25 @@
 """Number tiles: the first one largest, each with its unit, where it came from, and its definition.
 
-A number is measured, derived or unavailable, and looks it; an unavailable one says why.
+A number is measured or derived, and looks it; one that is missing has no tile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import streamlit as st
 
 from strategy_app.widgets.text import as_html, bound
-from strategy_profiles.reporting.units import MISSING
+from strategy_profiles.answers.answer import KeyNumber
+from strategy_profiles.reporting.definitions import DEFINITIONS
 
 MANY = 7
 """More tiles than these are drawn in rows of four."""
-
-Source = Literal["measured", "marks", "derived"]
 
 _MARKS = {
     "measured": ("●", "measured"),
     "marks": ("●", "measured by in-graph timestamps"),
     "derived": ("◐", "derived: computed from other numbers"),
-    None: ("○", "unavailable"),
 }
 
 STYLE = """<style>
@@ -46,7 +42,6 @@ STYLE = """<style>
 .lab-tile.large {grid-column:span 2}
 .lab-tile.large .value {font-size:2.9rem; line-height:1.15}
 .lab-tile.large .unit {font-size:1.2rem}
-.lab-tile.missing .value {opacity:.45}
 .lab-tile .definition {display:none; position:absolute; left:0; top:calc(100% + 4px); z-index:50;
   width:max-content; max-width:min(18rem,80vw); padding:.55rem .7rem; border-radius:.4rem;
   background:#16202B; color:#F3F5F8; font-size:.8rem; line-height:1.4; white-space:pre-line;
@@ -74,57 +69,33 @@ STYLE = """<style>
 </style>"""
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """One number. If `value` is None, `reason` says why."""
-
-    label: str
-    value: str | None
-    unit: str = ""
-    definition: str = ""
-    source: Source | None = "measured"
-    reason: str = ""
-    note: str = ""
-
-
-def split_unit(text: str) -> tuple[str | None, str]:
-    """`12.3 ms` as (`12.3`, `ms`); the dash of a missing number as (None, ``)."""
-    if text == MISSING:
-        return None, ""
-    value, _, unit = text.partition(" ")
-    return value, unit
-
-
-def show_strip(tiles: Sequence[Tile]) -> None:
-    """Draw the tiles that have a value in one thin row, which scrolls to the side where it must."""
-    cells = "".join(_cell(tile, large=False) for tile in tiles if tile.value is not None)
+def show_strip(numbers: Sequence[KeyNumber]) -> None:
+    """Draw numbers in one thin row, which scrolls to the side where it must."""
+    cells = "".join(_cell(number, large=False) for number in numbers)
     if cells:
         st.html(f'{STYLE}<div class="lab-tiles strip">{cells}</div>')
 
 
-def show_tiles(tiles: Sequence[Tile], *, first_is_large: bool = False) -> None:
+def show_tiles(numbers: Sequence[KeyNumber], *, first_is_large: bool = False) -> None:
     """Draw the tiles in a row that wraps."""
-    cells = [_cell(tile, large=first_is_large and index == 0) for index, tile in enumerate(tiles)]
-    kind = "many" if len(tiles) > MANY else "pair" if len(tiles) == 2 else ""
+    cells = [_cell(item, large=first_is_large and not at) for at, item in enumerate(numbers)]
+    kind = "many" if len(numbers) > MANY else "pair" if len(numbers) == 2 else ""
     st.html(f'{STYLE}<div class="{f"lab-tiles {kind}".strip()}">{"".join(cells)}</div>')
 
 
-def _cell(tile: Tile, *, large: bool) -> str:
-    missing = tile.value is None
-    symbol, source = _MARKS[None if missing else tile.source]
-    note = tile.reason or "not recorded" if missing else tile.note
-    hint = "\n".join(part for part in (tile.definition, f"{symbol} {source}.") if part)
-    classes = " ".join(["lab-tile", *["large"] * large, *["missing"] * missing])
-    unit = f'<span class="unit">{as_html(tile.unit)}</span>'
+def _cell(number: KeyNumber, *, large: bool) -> str:
+    value, _, unit_text = number.text.partition(" ")
+    symbol, source = _MARKS[number.source or "measured"]
+    hint = f"{DEFINITIONS[number.key].text}\n{symbol} {source}."
+    unit = f'<span class="unit">{as_html(unit_text)}</span>'
     # A long unit goes below its number, where a narrow tile has room for both.
-    beside, below = (unit, "") if len(tile.unit) <= 4 or large else ("", unit)
+    beside, below = (unit, "") if len(unit_text) <= 4 or large else ("", unit)
     return (
-        f'<div class="{classes}" tabindex="0">'
-        f'<div class="label">{as_html(tile.label)}'
+        f'<div class="lab-tile{" large" * large}" tabindex="0">'
+        f'<div class="label">{as_html(number.label)}'
         f'<span class="mark" aria-label="{as_html(source)}">{symbol}</span></div>'
-        f'<div class="value">{as_html(MISSING if missing else tile.value)}'
-        f"{beside}</div>"
-        f'<div class="note">{below}{bound(as_html(note))}</div>'
+        f'<div class="value">{as_html(value)}{beside}</div>'
+        f'<div class="note">{below}{bound(as_html(number.note))}</div>'
         f'<div class="definition" role="tooltip">{_lines(hint)}</div></div>'
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_app.widgets.links import page_link
-from strategy_app.widgets.text import as_markdown
+from strategy_app.widgets.text import sentence_as_markdown
 
 
 def empty(missing: str, next_step: str = "", *, page: str = "", link: str = "") -> None:
@@ -15,8 +15,8 @@ def empty(missing: str, next_step: str = "", *, page: str = "", link: str = "") 
     text from a run.
     """
     with st.container(border=True):
-        st.markdown(f"**{as_markdown(missing)}**")
+        st.markdown(f"**{sentence_as_markdown(missing)}**")
         if next_step:
-            st.markdown(as_markdown(next_step))
+            st.markdown(sentence_as_markdown(next_step))
         if page:
             page_link(page, f"{link} →")

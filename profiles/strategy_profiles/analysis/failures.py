@@ -151,6 +151,14 @@ def _sentence(
     if known is None:
         message = re.sub(r"^The\b", "the", message)
         of = "" if replica is None else f" on replica {replica}"
-        return f"The run failed {when}{of}{where}{inside}: {message}."
+        return f"The run failed {when}{of}{where}{_text_at(failed)}{inside}: {message}."
     because = known.cause.format(who=who)
     return f"The run failed {when}{where}{inside} because {because} ({message})."
+
+
+def _text_at(failed: Failed) -> str:
+    """The program's line as the traceback has it, in brackets; empty if it has none."""
+    file, _, line = failed.place.rpartition(":")
+    called = rf'File "(?:.*/)?{re.escape(file)}", line {line}, in .*\n +(.*)'
+    texts = re.findall(called, failed.detail) if file else []
+    return f" (`{texts[-1]}`)" if texts else ""

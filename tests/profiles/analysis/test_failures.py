@@ -98,6 +98,18 @@ def test_before_the_first_step_there_is_no_step_to_look_at() -> None:
     )
 
 
+def test_of_an_unknown_error_the_line_itself_is_shown() -> None:
+    detail = (
+        "Traceback (most recent call last):\n"
+        '  File "/home/me/train.py", line 3, in <module>\n'
+        '    print(settings["batch"])\n'
+        "          ~~~~~~~~^^^^^^^^^\n"
+        "KeyError: 'batch'\n"
+    )
+    explanation = explain(Failed("KeyError: 'batch'", detail, place="train.py:3"), None)
+    assert 'at train.py:3 (`print(settings["batch"])`): KeyError' in explanation.sentence
+
+
 def test_a_program_with_one_replica_names_none() -> None:
     assert explain(EMPTY, 12, 1).replica is None
 

@@ -20,6 +20,8 @@ MOST_ROWS, MOST_SEARCHED = 10, 5_000
 LONGEST = 200
 """Characters of a cell."""
 GIGA = 1e9
+LARGE_B = 1e7
+"""A column with as many bytes has a unit in which its numbers are short."""
 MOST_LINES = 20
 """A longer table with lists of names cuts them, and does not write them on several lines."""
 _WIDTHS: dict[Unit, int] = {
@@ -144,12 +146,15 @@ def _scaled(unit: Unit, known: Collection[float]) -> _Scaled:
     and with three digits, of thousands with all."""
     most = max(known, default=0.0)
     factor, suffix = 1.0, _SUFFIXES.get(unit, "")
-    if unit == "gbps":
+    if unit == "bytes" and most >= LARGE_B:
+        scale, name = units.size_unit(most)
+        factor, suffix = 1 / scale, f", {name}"
+    elif unit == "gbps":
         scale, name = units.size_unit(most * GIGA)
         factor, suffix = GIGA / scale, f", {name}/s"
     elif unit == "share":
         factor = 100.0
-    if unit in ("count", "bytes") or most * factor >= 999.5:
+    if unit == "count" or (unit == "bytes" and factor == 1.0) or most * factor >= 999.5:
         return _Scaled(suffix, factor, "localized")
     rounded = [units.rounded(value * factor) for value in known]
     decades = {floor(log10(value)) for value in rounded if value}

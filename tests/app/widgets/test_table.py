@@ -31,6 +31,23 @@ def test_numbers_of_a_column_have_equal_digits() -> None:
     assert "96.3" in text
 
 
+def test_many_bytes_have_a_unit_in_which_they_are_short() -> None:
+    def shown() -> None:
+        from strategy_app.screen.table import show_table
+        from strategy_profiles.answers.answer import Column, Table
+
+        columns = (
+            Column("of", "Of"),
+            Column("peak", "Peak", "bytes"),
+            Column("more", "More", "bytes"),
+        )
+        show_table(Table("memory", "Memory", columns, (("the process", 1_151_803_392, 4_538),)))
+
+    text = text_of(AppTest.from_function(shown).run())
+    for said in ("Peak, GB", "1.15", "More, B", "4,538"):
+        assert said in text
+
+
 def test_a_column_of_words_is_as_wide_as_its_longest_word_and_names_have_what_is_left() -> None:
     columns = (Column("name", "Op", "name"), Column("type", "Type"), Column("ms", "Time", "ms"))
     op = "SparseSoftmaxCrossEntropyWithLogits"

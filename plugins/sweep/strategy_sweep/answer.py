@@ -84,9 +84,8 @@ def _configurations(results: Results) -> Table:
         ),
         Column("state", "Result"),
     )
-    known = [
-        column for column in columns if any(column.of(item) is not None for item in results.table)
-    ]
+    others = [item for item in results.table if item.index != reference] or results.table
+    known = [column for column in columns if any(column.of(item) is not None for item in others)]
     return table(
         "configurations", "Configurations", results.table, known, notes=tuple(_notes(results))
     )

@@ -120,7 +120,7 @@ def _tell_plan(sweep: Sweep, known: list[str]) -> None:
     """How many configurations, and roughly how long."""
     num = len(sweep.configurations)
     each, is_measured = _seconds_of_a_run(sweep, known)
-    least, most = (units.seconds(n * each) for n in runs_left(sweep, sweep_progress(sweep)))
+    least, most = (_roughly(n * each) for n in runs_left(sweep, sweep_progress(sweep)))
     how = "measured by the last sweep" if is_measured else "assumed"
     st.markdown(
         f"**{units.counted(num, 'configuration')}**, roughly {least} to {most} "
@@ -134,6 +134,11 @@ def _tell_plan(sweep: Sweep, known: list[str]) -> None:
         for reason, labels in by_reason(sweep.left_out).items():
             why = as_markdown(reason, 1_000)
             st.markdown(f"- :small[Left out: {as_markdown(units.listed(labels), 2_000)}: {why}]")
+
+
+def _roughly(seconds: float) -> str:
+    """`8 min`, or of less than two minutes `95 s`."""
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
 
 
 def _seconds_of_a_run(sweep: Sweep, known: list[str]) -> tuple[float, bool]:

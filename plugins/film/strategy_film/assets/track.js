@@ -72,9 +72,9 @@ class Track {
       });
       context.stroke();
     };
-    const wide = Math.min(5, row / 3); // the phase of the row is to be seen on both sides
-    line(theme.ground, wide);
-    line(theme.ink, wide / 2);
+    const isLow = row < 9; // the phase of the row is to be seen on both sides
+    if (!isLow) line(theme.ground, 5);
+    line(theme.ink, isLow ? 1.2 : 2.5);
   }
 
   drawAxis(context, theme, top, x, width) {

@@ -63,7 +63,9 @@ def show_own(opened: OpenRun, segment: int) -> None:
     added: list[Chosen] = st.session_state.setdefault(key, [])
     chosen = _choose(opened, segment)
     title = _show_prediction(opened, segment, (chosen,))
-    if st.button("Add", key="what_if_add", disabled=title is None or chosen in added):
+    if st.button(
+        "Combine with another", key="what_if_add", disabled=title is None or chosen in added
+    ):
         added.append(chosen)
         st.rerun()
     for number, each in enumerate(added):

@@ -18,7 +18,7 @@ from strategy_app.live.live_run import LiveRun
 from strategy_app.screen.cause_so_far import show_cause_so_far
 from strategy_app.server import state
 from strategy_app.widgets.copy_as import offer_copy_of_recorded
-from strategy_app.widgets.links import open_step, page_link
+from strategy_app.widgets.links import open_page, page_link
 from strategy_app.widgets.places import RUN, WHY, mark_place, page_row, show_row, show_ways_of_why
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.title import set_title
@@ -68,7 +68,7 @@ def watch_page(run_id: str) -> None:
     if request.kill is not None and own is not None:
         own.kill_process(request.kill)
     if request.step is not None:
-        open_step("timeline", run_id, request.step)
+        open_page("timeline", run_id, request.step)
     if not is_over:
         with cause:  # after the live view, which does not wait for it
             show_cause_so_far(live.folder, is_over=False, num_segments=len(live.segments))

@@ -11,10 +11,7 @@ from strategy_app.screen.answer import answer_of, show_parts, show_warnings
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.banner import show_status
 from strategy_app.widgets.empty import empty
-from strategy_app.widgets.evidence import (
-    show_machine_load,
-    show_over_steps,
-)
+from strategy_app.widgets.evidence import show_machine_load, show_over_steps
 from strategy_app.widgets.key_numbers import show_first_numbers, show_other_numbers
 from strategy_app.widgets.links import open_page, page_link
 from strategy_app.widgets.picker import run_page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from strategy_app.components.timeline import timeline_view
 from strategy_app.widgets.clocks import show_clocks
 from strategy_app.widgets.empty import empty
-from strategy_app.widgets.links import open_step
+from strategy_app.widgets.links import open_page
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.step_chart import has_timeline
 from strategy_profiles.analysis.no_capture import why_no_capture
@@ -17,5 +17,5 @@ elif opened is not None:
     run = opened.profile.path.name
     step = timeline_view(run, has_spans=has_timeline(opened))
     if step is not None:
-        open_step("overview", run, step)
+        open_page("overview", run, step)
     show_clocks(opened)

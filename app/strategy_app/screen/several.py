@@ -16,11 +16,7 @@ from strategy_app.widgets.more_runs import pick_runs
 from strategy_app.widgets.runs_folder import RunEntry
 from strategy_app.widgets.step_chart import runs_chart
 from strategy_app.widgets.text import plain
-from strategy_profiles.analysis.compare.each import (
-    MOST_RUNS,
-    AgainstFirst,
-    compare_each,
-)
+from strategy_profiles.analysis.compare.each import MOST_RUNS, AgainstFirst, compare_each
 from strategy_profiles.questions.comparison import against_first
 from strategy_profiles.tables.store import Profile
 

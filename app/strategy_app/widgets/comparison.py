@@ -7,14 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from strategy_app.charts.comparing import (
-    RunPoint,
-    losses,
-    ratio_interval,
-    runs_in_order,
-    spreads,
-)
-from strategy_app.server.opened import OpenRun
+from strategy_app.charts.comparing import RunPoint, losses, ratio_interval, runs_in_order, spreads
 from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.comparison_picker import Side
 from strategy_app.widgets.step_chart import runs_chart
@@ -54,25 +47,21 @@ def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:
             draw_chart(chart, key="compare_runs", alt="Step time of each run by its start")
         else:
             st.header("Steady steps", help=DEFINITIONS["step_time_of_side"].text)
-            timed = [_steady_ms(side) for side in (a, b)]
-            draw_chart(spreads(*timed), key="compare_spreads", alt="Histograms of step times")
+            chart = spreads(*map(_steady_ms, (a, b)))
+            draw_chart(chart, key="compare_spreads", alt="Histograms of step times")
     with right:
         st.header("Loss", help=DEFINITIONS["loss"].text)
         # Segments of one run follow each other; two runs are laid over each other.
         same_run = a.opened.profile.path == b.opened.profile.path
-        times = {side.name: _times(side, side.opened) for side in (a, b)}
-        curves = {
-            name: (item.step.astype(np.float64) - (0 if same_run else item.step[0]), item.loss)
-            for name, item in times.items()
-            if item is not None and item.count
-        }
-        first = {name: item.step[0] for name, item in times.items() if item and item.count}
+        timed = {side.name: item for side in (a, b) if (item := _times(side)) and item.count}
+        first = {name: 0 if same_run else item.step[0] for name, item in timed.items()}
+        curves = {name: (item.step - float(first[name]), item.loss) for name, item in timed.items()}
         if not any(np.isfinite(loss).any() for _, loss in curves.values()):
             st.markdown(as_markdown(_no_losses(a, b)))
             return
         chart = losses(curves)
         for line in chart.data:
-            line.customdata = line.x + (0 if same_run else first[line.name])
+            line.customdata = line.x + first[line.name]
         sides = {side.name: side.opened for side in (a, b) if side.name in curves}
         runs_chart(sides, chart, key="compare_losses", alt="Loss by step of A and B")
         if a.more or b.more:
@@ -89,9 +78,9 @@ def _medians(runs: Sequence[ComparedRun]) -> list[RunPoint]:
 
 
 def _steady_ms(side: Side) -> Floats:
-    times = _times(side, side.opened)
+    times = _times(side)
     return steady_ms(times, num_apart(side.segment)) if times and side.segment else _NONE
 
 
-def _times(side: Side, run: OpenRun) -> StepTimes | None:
-    return run.ask(step_times, side.segment.segment) if side.segment else None
+def _times(side: Side) -> StepTimes | None:
+    return side.opened.ask(step_times, side.segment.segment) if side.segment else None

@@ -23,14 +23,10 @@ def page_link(
     st.page_link(_page(page), label=label, query_params=query)
 
 
-def open_page(page: str, run: str) -> None:
-    """Go to a page about a run."""
-    st.switch_page(_page(page), query_params={"run": run})
-
-
-def open_step(page: str, run: str, step: int) -> None:
+def open_page(page: str, run: str, step: int | None = None) -> None:
     """Go to a page about a run, at a step."""
-    st.switch_page(_page(page), query_params={"run": run, "step": str(step)})
+    place = {} if step is None else {"step": str(step)}
+    st.switch_page(_page(page), query_params={"run": run} | place)
 
 
 def _page(address: str) -> str | StreamlitPage:

@@ -14,7 +14,7 @@ from strategy_app.charts.base import mark_moment
 from strategy_app.components.chart import Click
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
-from strategy_app.widgets.links import open_step
+from strategy_app.widgets.links import open_page
 from strategy_profiles.reporting.palette import GREY
 
 HINT = "A click on a point shows the step on the timeline."
@@ -43,7 +43,7 @@ def runs_chart(opened: Mapping[str, OpenRun], chart: go.Figure, *, key: str, alt
     if click := draw_chart(chart, key=key, alt=alt, has_clicks=True):
         run = runs[click.curve]
         if has_timeline(run):
-            open_step("timeline", run.profile.path.name, round(_step_of(click)))
+            open_page("timeline", run.profile.path.name, round(_step_of(click)))
         else:
             st.caption(NO_TIMELINE)
     st.caption(RUNS_HINT)
@@ -65,4 +65,4 @@ def step_chart(opened: OpenRun, chart: go.Figure, *, key: str, alt: str) -> None
         draw_chart(chart, key=key, alt=alt)
         return
     if click := draw_chart(chart, key=key, alt=alt, has_clicks=True):
-        open_step("timeline", opened.profile.path.name, round(click.x))
+        open_page("timeline", opened.profile.path.name, round(click.x))

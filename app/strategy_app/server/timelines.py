@@ -146,7 +146,7 @@ def _opens_at(profile: Profile) -> tuple[int | None, int | None]:
     if segment is None:
         return None, None
     late = stragglers(profile, segment.segment).straggler
-    return longest_captured_step(profile, segment.segment), late and late.replica
+    return longest_captured_step(profile, segment.segment), late.replica if late else None
 
 
 def _num_spans(kept: _Kept | None) -> int:

@@ -55,7 +55,10 @@ def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:
         same_run = a.opened.profile.path == b.opened.profile.path
         timed = {side.name: item for side in (a, b) if (item := _times(side)) and item.count}
         first = {name: 0 if same_run else item.step[0] for name, item in timed.items()}
-        curves = {name: (item.step - float(first[name]), item.loss) for name, item in timed.items()}
+        curves = {
+            name: (item.step.astype(np.float64) - first[name], item.loss)
+            for name, item in timed.items()
+        }
         if not any(np.isfinite(loss).any() for _, loss in curves.values()):
             st.markdown(as_markdown(_no_losses(a, b)))
             return

@@ -36,8 +36,7 @@ def show_numbers(items: Sequence[KeyNumber], *, first_is_large: bool = False) ->
     A tile without a value would say nothing: what is missing is one line, by its reason.
     """
     if known := [item for item in items if item.text != units.MISSING]:
-        is_large = first_is_large and known[0] is items[0]
-        show_tiles(known, first_is_large=is_large)
+        show_tiles(known, first_is_large=first_is_large and known[0] is items[0])
     missing: dict[str, list[str]] = defaultdict(list)
     for item in items:
         if item.text == units.MISSING:

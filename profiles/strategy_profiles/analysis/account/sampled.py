@@ -216,8 +216,7 @@ def whole_row(path: str, kind: str, members: Sequence[Part]) -> Row:
 
 def _row(path: str, kind: str, members: Sequence[Part], call: str | None = None) -> Row:
     longest_ms = max(part.ms for part in members)
-    long = (part.gaps for part in members if part.ms >= BRIEF * longest_ms)
-    gaps = frozenset[int]().union(*long)
+    gaps = {gap for part in members if part.ms >= BRIEF * longest_ms for gap in part.gaps}
     num_samples = sum(part.num_samples for part in members)
     return Row(path, kind, _ms(members), "sampled", num_samples, len(gaps), call=call)
 

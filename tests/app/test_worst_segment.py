@@ -59,11 +59,13 @@ def test_its_longest_typical_captured_step_is_shown(tmp_path: Path) -> None:
     assert first_view == steps.step[typical][np.argmax(steps.wall_ms[typical])]
 
 
-def test_the_timeline_knows_the_late_replica(tmp_path: Path) -> None:
+def test_the_timeline_knows_the_late_one_of_many_replicas(tmp_path: Path) -> None:
     write_run(tmp_path / "late", replicas=16, steps=60, straggler=(11, 30.0))
-    write_run(tmp_path / "even", steps=60)
+    write_run(tmp_path / "even", replicas=16, steps=60)
+    write_run(tmp_path / "few", replicas=4, steps=60, straggler=(2, 30.0))
     timelines = Timelines(tmp_path)
-    assert [timelines.describe(name)["late"] for name in ("late", "even")] == [11, None]
+    late = [timelines.describe(name)["late"] for name in ("late", "even", "few")]
+    assert late == [11, None, None]
 
 
 def test_without_a_capture_no_step_is_shown(tmp_path: Path) -> None:

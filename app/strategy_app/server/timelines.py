@@ -21,6 +21,8 @@ from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline import Opening, Place, Timeline, lay_out, lay_out_opening
 from strategy_profiles.timeline.epoch_ends import epoch_ends_of
 
+MOST_IN_SIGHT = 6
+"""Tracks; among more of them, a late replica may be below the first screen."""
 MAX_KEPT = 4
 MAX_SPANS = 8_000_000
 """Limit for all kept timelines but the one used last; a million spans take some 60 MB."""
@@ -63,20 +65,23 @@ class Timelines:
 
         `version` changes when the run has new capture windows, `identity` when another run has
         taken the name. A viewer whose address names no place begins at the step `opens_at`, or at
-        the newest capture; of many replicas it shows the one first that is `late`. With `place`, of
+        the newest capture; of many replicas it draws the one first that is `late`. With `place`, of
         a long run that is not laid out yet the spans there alone are described. `read` then has the
         steps whose spans these are, otherwise it is None.
         """
         folder = run_folder(self._runs, run_id)
         profile = open_run(folder).profile
         identity = identity_of(folder)
-        opens_at, late = _opens_at(profile)
+        segment = headline_segment(profile) if profile.status.is_over else None
+        opens_at = longest_captured_step(profile, segment.segment) if segment else None
         if place == Place():
             place = Place(step=opens_at)
         kept = None if place is None else self._opening(run_id, profile, identity, place)
         if kept is None:
             kept = self._of(run_id, profile, identity)
         timeline, opening = kept.timeline, kept.opening
+        has_many = len(timeline.tracks) > MOST_IN_SIGHT
+        late = stragglers(profile, segment.segment).straggler if segment and has_many else None
         return {
             "identity": kept.identity,
             "version": kept.version,
@@ -93,7 +98,7 @@ class Timelines:
             "drawn": timeline.drawn_categories,
             "steps": timeline.steps,
             "opens_at": opens_at,
-            "late": late,
+            "late": late.replica if late else None,
             "epoch_ends": epoch_ends_of(profile, timeline),
         }
 
@@ -137,16 +142,6 @@ class Timelines:
             return _Kept(identity, version, opening.timeline, opening) if opening else None
 
         return self._openings.get(run_id, version, lay_out_part)
-
-
-def _opens_at(profile: Profile) -> tuple[int | None, int | None]:
-    """The longest typical captured step of the segment of the headline, and its late replica; None
-    while the run goes on."""
-    segment = headline_segment(profile) if profile.status.is_over else None
-    if segment is None:
-        return None, None
-    late = stragglers(profile, segment.segment).straggler
-    return longest_captured_step(profile, segment.segment), late.replica if late else None
 
 
 def _num_spans(kept: _Kept | None) -> int:

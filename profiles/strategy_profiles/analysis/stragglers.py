@@ -39,7 +39,7 @@ from strategy_profiles.tables.columns import (
     ints,
     of_segment,
 )
-from strategy_profiles.tables.store import Profile
+from strategy_profiles.tables.store import Profile, once
 
 Source = Literal["measured", "marks", "derived"]
 """Captured steps, timestamps of all steps, or when each worker had its batch in all steps."""
@@ -122,6 +122,7 @@ class Work(Struct, frozen=True):
     wall: Floats
 
 
+@once
 def stragglers(profile: Profile, segment: int) -> Stragglers:
     """Compare the replicas of a segment, steps that trace left out.
 

@@ -1,7 +1,6 @@
 // Which part of the run is on screen, and how its times and rows map to pixels.
 
 const MIN_SPAN_NS = 1_000;
-const MOST_IN_SIGHT = 6; // tracks
 
 export class Viewport {
   constructor() {
@@ -9,9 +8,9 @@ export class Viewport {
     this.rowTops = [];
   }
 
-  // A late replica that may be below the first screen comes first.
+  // The late replica comes first, if the server names one.
   setTracks(tracks, late) {
-    this.late = tracks.length > MOST_IN_SIGHT ? late : null;
+    this.late = late;
     const numRows = tracks.reduce((sum, track) => sum + track.num_rows, 0);
     this.rowHeight = numRows > 24 ? 12 : numRows > 8 ? 18 : 28;
     this.trackRows = tracks.map((track) => track.num_rows);

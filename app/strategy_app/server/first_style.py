@@ -136,7 +136,7 @@ FIRST_STYLE = f"""
     > [data-testid=stVerticalBlock]) {{gap:.25rem !important}}
   [class*="st-key-finding_"] p {{font-size:.9rem !important; line-height:1.45}}
   .stApp {{--cause-room:25.2rem; --cause-sentence:6.4rem}}
-  .st-key-run_head [data-testid=stColumn] {{min-width:7rem !important; flex:1 1 7rem !important}}
+  .st-key-run_head [data-testid=stColumn] {{min-width:9.5rem !important; flex:1 1 0 !important}}
   .st-key-run_head [data-testid=stColumn]:first-child {{flex:1 1 auto !important;
     min-width:0 !important; max-width:100% !important; width:auto !important}}
   /* Tags and groups are beside each other: the list of runs begins on the first half. */

@@ -80,7 +80,8 @@ def line_work(profile: Profile, segment: int, file: str, line: int) -> LineWork:
         num_ops=_num_ops(regions, is_at_line, file),
         function=_may_be_graph(regions, is_at_line),
         reads_dataset=is_most(
-            place.call.startswith(_DATASET) or place.doing == "input" for place in stacks.places
+            place.call.startswith(_DATASET) or (place.doing == "input" and "Iterator" in place.call)
+            for place in stacks.places  # "input" alone is also what a PyDataset does itself
         ),
         loops=tuple(loops),
         searches=searches,

@@ -89,3 +89,10 @@ def test_a_program_that_ended_by_itself_after_it_stood_still_has_the_line_and_it
     limit, keys = said_of(write_run(tmp_path / "run", steps=40, gaps=gaps))
     assert "s in all, once) at train.py:31 (`lock.acquire()`)" in limit
     assert keys[0] == "between-steps"
+
+
+def test_what_is_freed_at_the_line_that_leaves_a_loop_is_no_time_of_it(tmp_path: Path) -> None:
+    freed = stack_place("python", 31, "if step == 39: break")
+    limit, keys = said_of(write_run(tmp_path / "run", steps=40, gaps=[(39, 30_000.0, freed)]))
+    assert "train.py:31" not in limit
+    assert "between-steps" not in keys

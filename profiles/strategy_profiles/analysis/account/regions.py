@@ -13,6 +13,7 @@ segments in one loop the earlier one has the time until the later one begins.
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -38,6 +39,7 @@ USUAL_TIMES, LONGEST_TIMES = 20.0, 2.0
 step and the longest time between two steps, such as a validation."""
 LEADS = 0.1
 """Part of the samples in steps that a line must lead to."""
+_ENDS_LOOP = re.compile(r"^(?:for|while) |\b(?:break|return)\b")
 Line = tuple[str, int]
 
 
@@ -225,9 +227,10 @@ def samples_at(stacks: Stacks, is_place: Sequence[bool]) -> Bools:
 
 
 def _may_free(place: StackPlace) -> bool:
-    """Whether Python there may be that of the objects of a loop that is over: at its own line."""
+    """Whether Python there may be that of the objects of a loop that is over: at its own line, or
+    at the one that leaves it."""
     text = place.frames[-1].text if place.frames else ""
-    return place.doing == "python" and (not text or text.startswith(("for ", "while ")))
+    return place.doing == "python" and (not text or _ENDS_LOOP.search(text) is not None)
 
 
 def _calls(used: Sequence[StackPlace]) -> list[list[Line]]:

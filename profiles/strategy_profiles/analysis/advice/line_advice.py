@@ -12,13 +12,11 @@ from strategy_profiles.analysis.line_work import LineWork
 from strategy_profiles.analysis.program_loops import statement_at
 from strategy_profiles.run.event_parts import SourceLine, StackFrame
 
-_OF_CALLS = {
-    "NpzFile.__getitem__": (
-        "An .npz file is read and unpacked again each time that one of its arrays is asked for: "
-        "take the array out of it once, before the loop."
-    ),
-}
-"""What to do about a line, by the function that it calls."""
+_OF_NPZ = (
+    "An .npz file is read and unpacked again each time that one of its arrays is asked for: take "
+    "the array out of it once, before the loop."
+)
+_NPZ = "NpzFile.__getitem__"
 _ASSIGNS = re.compile(r"Variable\.assign$")
 _OF_ASSIGN = (
     "assign() copies a whole array into the variable each time: change the variable itself, in a "
@@ -59,12 +57,22 @@ def advice_by_text(facts: Facts, line: Row | StackFrame, *, each_step: bool = Tr
     """What to do about a line that says something which is known to be slow, or whose statement
     does on another line."""
     text = (line.text or "").strip()
-    if isinstance(line, Row) and line.call in _OF_CALLS:
-        return _OF_CALLS[line.call]
+    if (isinstance(line, Row) and line.call == _NPZ) or _reads_npz(facts, text):
+        return _OF_NPZ
     if (advice := advice_on_text(text, each_step=each_step)) or not line.file or not line.line:
         return advice
     statement = statement_at(facts.sources.get(line.file, ""), line.line)
     return advice_on_text(statement, each_step=each_step)
+
+
+def _reads_npz(facts: Facts, text: str) -> bool:
+    """Whether a line takes an array by its name of what np.load() returned."""
+    return any(
+        facts.first_line_of_sources(
+            re.compile(rf"\b{name} = (?:np|numpy)\.load\(|\b(?:np|numpy)\.load\(.* as {name}\b")
+        )
+        for name in re.findall(r"(\w+)\[[\"']", text)
+    )
 
 
 def advice_by_work(facts: Facts, line: Row | StackFrame) -> str | None:

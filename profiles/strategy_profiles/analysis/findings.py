@@ -59,7 +59,7 @@ GENERAL = ("communication-exposed", "idle", "not-captured", "tiny-batch", "waiti
 """Findings on a phase as a whole."""
 ONCE = ("tracing", "before-training")
 """Findings on the first step and on what comes before it: a longer run does not repeat them."""
-SMALL_BATCH = "tiny-batch"
+SMALL_BATCH, SINGLE = "tiny-batch", 1
 LEFT_OVER = "computation"
 """The finding on what is left if no remedy gains much."""
 MOST, LONG_ONCE_MS = 0.5, 6000.0
@@ -185,6 +185,11 @@ def _tier(item: Finding) -> int:
     return 2 if item.key == LEFT_OVER else _TOO_SMALL
 
 
+def _is_small_batch(item: Finding) -> bool:
+    """Whether it says that a batch of several examples is small."""
+    return item.key == SMALL_BATCH and item.evidence.get("examples_per_replica", math.inf) > SINGLE
+
+
 def _rank(item: Finding) -> float:
     """Share of the loop, or how many times the loop; half of it for what happens once, for the ops
     of layers that are trained, of which only one type counts, for a small batch, and for what
@@ -194,7 +199,7 @@ def _rank(item: Finding) -> float:
     if item.cost is None or item.key in ASIDE or _is_usual_first_step(item):
         return -1.0
     share: float = item.evidence.get("of_loop", item.cost.share) * item.evidence.get("part", 1.0)
-    is_half = _is_once(item) or item.key == SMALL_BATCH or bool(item.evidence.get("by_chance"))
+    is_half = _is_once(item) or _is_small_batch(item) or bool(item.evidence.get("by_chance"))
     is_half |= item.key == LEFT_OVER and bool(item.evidence.get("trains"))
     return share / 2 if is_half else share
 

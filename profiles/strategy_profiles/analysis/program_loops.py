@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Collection
 from contextlib import suppress
 
 LoopNode = ast.For | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_UPDATES = re.compile(r"apply|assign|minimize")
 
 
 def loops_around(text: str, line: int, not_around: Collection[int]) -> list[LoopNode]:
@@ -63,6 +65,30 @@ def loops_of_gradients(text: str) -> list[int]:
             )
         }
     )
+
+
+def tape_of_all_steps(text: str, line: int) -> int | None:
+    """The line of a tape that is open around the loop in which a line asks it for gradients and
+    updates variables: it records every turn of the loop."""
+    nodes = nodes_of(text)
+    asked = {
+        name_of(node.func.value)
+        for node in nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if node.func.attr == "gradient" and node.lineno <= line <= _end(node)
+    }
+    for loop in loops_around(text, line, ()):
+        updates = any(
+            isinstance(node, ast.Call) and _UPDATES.match(name_of(node.func) or "")
+            for node in ast.walk(loop)
+        )
+        for node in nodes if updates else ():
+            if isinstance(node, ast.With) and any(each is loop for each in ast.walk(node)):
+                for item in node.items:
+                    is_tape = "GradientTape(" in ast.unparse(item.context_expr)
+                    if is_tape and item.optional_vars and name_of(item.optional_vars) in asked:
+                        return node.lineno
+    return None
 
 
 def search_in(loop: LoopNode) -> int | None:

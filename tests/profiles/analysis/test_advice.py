@@ -501,6 +501,24 @@ def test_the_line_that_pads_sequences_is_named_beside_what_is_computed_of_them(
         assert ("train.py:1 pads sequences" in advice) is is_named
 
 
+def test_replicas_that_are_passed_nothing_are_said_to_make_their_own_data(
+    facts_with_illness: Any,
+) -> None:
+    facts = facts_with_illness("healthy")
+    ops = [OpTime("dense_1", "MatMul", 0.9, trains=True)]
+    for text, size, is_said in (
+        ("loss = strategy.run(self.step)", None, True),
+        ("loss = strategy.run(self.step)", 32, False),
+        ("loss = strategy.run(step, args=(batch,))", None, False),
+        ("subprocess.run(command)", None, False),
+    ):
+        segment = replace(facts.segment, num_replicas=4, global_batch_size=size)
+        sources = {"me/train.py": text}
+        changed = replace(facts, ops=ops, segment=segment, sources=sources)
+        advice = advice_by_key(changed)["computation"].advice
+        assert ("train.py:1 passes nothing to the replicas" in advice) is is_said, text
+
+
 def test_an_op_that_computes_the_same_in_each_step_is_to_be_computed_once(
     facts_with_illness: Any,
 ) -> None:

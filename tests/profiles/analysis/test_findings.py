@@ -739,6 +739,8 @@ def test_a_small_batch_comes_after_what_can_be_mended_without_another_batch() ->
     assert [item.key for item in near] == ["many-small-collectives", "tiny-batch"]
     far = ranked([of("tiny-batch", 0.5), of("many-small-collectives", 0.12)])
     assert far[0].key == "tiny-batch"
+    single = replace(of("tiny-batch", 0.27), evidence={"examples_per_replica": 1.0})
+    assert ranked([of("dispatch", 0.24), single])[0] is single
 
 
 def test_a_function_that_is_traced_once_more_is_no_finding(tmp_path: Path) -> None:

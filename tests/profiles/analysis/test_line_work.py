@@ -16,6 +16,7 @@ from strategy_profiles.analysis.program_loops import (
     ignores_context,
     loop_calling,
     loops_of_gradients,
+    tape_of_all_steps,
 )
 from strategy_profiles.run.event_parts import SourceLine, StackFrame, StackPlace
 from strategy_profiles.run.stacks import Stacks
@@ -264,3 +265,36 @@ def derivatives(net, x):
         print(part)
 """
     assert loops_of_gradients(text) == [3, 5]
+
+
+TAPE = """
+with tf.GradientTape(persistent=True) as tape:
+    for x in rows:
+        loss, state = net(x, state)
+        with tape.stop_recording():
+            grads = tape.gradient(loss, net.weights)
+            optimizer.apply_gradients(zip(grads, net.weights))
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({}, 2),
+        ({"optimizer.apply_gradients": "kept.append"}, None),
+        ({"tape.gradient": "inner.gradient"}, None),
+        ({"    for x in rows:": "    if rows:"}, None),
+    ],
+    ids=["all steps", "no update", "another tape", "no loop"],
+)
+def test_a_tape_that_is_open_around_all_steps_is_found(
+    changed: dict[str, str], line: int | None
+) -> None:
+    text = TAPE
+    for old, new in changed.items():
+        text = text.replace(old, new)
+    assert tape_of_all_steps(text, 6) == line
+    at = StackFrame(TRAIN, 6, "f", text.splitlines()[5])
+    assert ("by tf.stop_gradient()" in (advice_on_line(_facts(LineWork(), text), at) or "")) == (
+        line is not None
+    )

@@ -9,7 +9,7 @@ from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.known_lines import advice_on_text
 from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.line_work import LineWork
-from strategy_profiles.analysis.program_loops import statement_at
+from strategy_profiles.analysis.program_loops import statement_at, tape_of_all_steps
 from strategy_profiles.run.event_parts import SourceLine, StackFrame
 
 _OF_NPZ = (
@@ -33,6 +33,11 @@ _OF_VARIABLES = (
     "moves one variable after the other through NumPy: change the variables themselves, in one "
     "tf.function (`for to, of in zip(a.variables, b.variables): to.assign(...)`), or do it every "
     "few steps. Keras's optimizers keep an average of the weights themselves (use_ema=True)."
+)
+_OF_TAPE = (
+    "The tape at line {line} is open around the loop, so it records every turn, and gradient() "
+    "goes back through all of them: open a tape in each turn, or cut what is carried from turn to "
+    "turn by tf.stop_gradient()."
 )
 WAITS = (
     "The line uses hardly any processor time: it waits for a lock, a file, the network, or another "
@@ -61,7 +66,10 @@ def advice_by_text(facts: Facts, line: Row | StackFrame, *, each_step: bool = Tr
         return _OF_NPZ
     if (advice := advice_on_text(text, each_step=each_step)) or not line.file or not line.line:
         return advice
-    statement = statement_at(facts.sources.get(line.file, ""), line.line)
+    source = facts.sources.get(line.file, "")
+    if ".gradient(" in text and (tape := tape_of_all_steps(source, line.line)):
+        return _OF_TAPE.format(line=tape)
+    statement = statement_at(source, line.line)
     return advice_on_text(statement, each_step=each_step)
 
 

@@ -185,6 +185,12 @@ OF_AGAIN = (
     "No gradient is computed of the repeated calls, and the variables are written before them: "
     "take what a metric needs from the result of the other call, or compute it every few steps."
 )
+_RUNS_ALONE = re.compile(r"(?<!\bsubprocess)(?<!\bapp)\.run\(\s*[\w.]+\s*\)")
+OF_OWN_DATA = (
+    "{place} passes nothing to the replicas, so each makes data of its own, and {num} of them "
+    "compute {num} times as much as one: if they are to share the work of a step, divide the "
+    "number of examples by strategy.num_replicas_in_sync."
+)
 _SORTS = ("sort", "argsort")
 """Scopes of the ops of tf.sort and tf.argsort."""
 _MOSTLY_ZEROS = ("ScatterNd", "SparseToDense", "DenseBincount")
@@ -285,10 +291,19 @@ def _remedies(
         before += _of_operands(facts.ops)
     if _is_product(facts.ops, group[0]):
         before.append(OF_A_PRODUCT)
-    before += [*_of_padding(facts), *([] if of_text else _of_type(op))]
+    before += [*_of_own_data(facts), *_of_padding(facts), *([] if of_text else _of_type(op))]
     if not trains and not _is_untrained_layer(group) and again is None:
         before.append(OF_A_METRIC)
     return [*before, f"Otherwise {OF_ANY_OP}" if before else OF_ANY_OP.capitalize()], trains
+
+
+def _of_own_data(facts: Facts) -> list[str]:
+    """Of replicas that are passed nothing, and of which no examples are known."""
+    num = facts.segment.num_replicas
+    line = facts.first_line_of_sources(_RUNS_ALONE) if num > 1 else None
+    if line is None or facts.segment.global_batch_size is not None:
+        return []
+    return [OF_OWN_DATA.format(place=line.place, num=num)]
 
 
 def _of_padding(facts: Facts) -> list[str]:

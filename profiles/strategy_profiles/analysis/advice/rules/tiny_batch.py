@@ -3,7 +3,8 @@
 ## What it does
 
 Looks for 8 or fewer examples per replica in a step of which less than half is computation. Its cost
-is what is neither computation nor waiting for a stage of the input pipeline.
+is what is neither computation nor waiting for a stage of the input pipeline. It ranks by half of
+that, as another batch trains another model, but by all of it if there is a single example.
 
 ## Why is this slow
 
@@ -44,10 +45,12 @@ def find(facts: Facts) -> Iterator[Finding]:
     is_waiting = any(item.evidence["stage"] for item in input_bound.find(facts))
     waited = (facts.breakdown.mean_ms("input") or 0.0) if is_waiting else 0.0
     rest = max(0.0, wall - compute - waited)
+    examples = "1 example" if per_replica == 1 else f"{per_replica:.3g} examples"
+    place = facts.said_at(".batch(", "batch_size=")
     yield finding(
         facts,
         KEY,
-        f"Each replica computes on {per_replica:.3g} examples a step, and only "
+        f"Each replica computes on {examples} a step{place}, and only "
         f"{units.share(compute / wall)} of the step is computation.",
         "Raise the global batch size: the other parts of the step grow little with it.",
         per_step(facts, rest, wall, "derived"),

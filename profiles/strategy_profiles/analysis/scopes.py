@@ -21,7 +21,7 @@ from msgspec import Struct
 
 _WRAPPER = re.compile(
     r"(?:replica|core)_\d+|ConstantFolding|(?:Stateful)?PartitionedCall(?:_\d+)?"
-    r"|GroupCrossDeviceControlEdges_\d+|(?:cond|while)(?:_\d+)?|then|else|body|_\d+"
+    r"|GroupCrossDeviceControlEdges_\d+|(?:cond|while)(?:_\d+)?(?:_grad)?|then|else|body|_\d+"
 )
 _GRADIENT = re.compile(r"gradient_tape|gradients(?:_\d+)?")
 _DEEPEST = 6

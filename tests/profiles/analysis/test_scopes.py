@@ -17,6 +17,11 @@ from strategy_profiles.analysis.scopes import layer_of, models, scoped
         ("ConstantFolding/gradient_tape/model/a/b", ("model", "a", "b"), True),
         ("replica_0/core_1/adam/Sub", ("adam", "Sub"), False),
         ("AddN_3", ("AddN_3",), False),
+        (
+            "gradient_tape/while/while_grad/body/_6/gradient_tape/while/gradients/while/model/a/b",
+            ("model", "a", "b"),
+            True,
+        ),
         ("cond/then/_0/cond/sort/TopKV2", ("sort", "TopKV2"), False),
     ],
 )

@@ -2,14 +2,15 @@
 
 TensorFlow keeps the Python stack of each op of a graph that is still alive. Reading one stack takes
 0.1 ms of processor time, in which no other thread runs Python, so one op of each scope is asked,
-then ops that run Python and some of the largest, which may be of other lines. A gradient has the
-line of the op that it belongs to. An unrolled loop makes thousands of
-scopes that differ in a number: one of them is asked before a second one is, and those that are not
-asked have its line.
+then ops that run Python, and some of the largest and of those whose size depends on the batch: a
+layer that a program wrote has several lines. A gradient has the line of the op that it belongs to.
+An unrolled loop makes thousands of scopes that differ in a number: one of them is asked before a
+second one is, and those that are not asked have its line.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -22,8 +23,12 @@ from strategy_profiles.run.tensorflow_names import PYTHON_OPS
 
 MOST_OPS = 200
 """Number of stacks read, of the ops with the largest results first: about 20 ms together."""
-MOST_SINGLE_OPS = 50
+MOST_SINGLE_OPS = 100
 """Of these, at most so many in scopes of which an op is asked already."""
+_TAKE_NO_TIME = frozenset(
+    {"BroadcastGradientArgs", "Const", "ExpandDims", "Identity", "NoOp", "Pack", "ReadVariableOp"}
+    | {"Reshape", "Shape", "Squeeze", "StridedSlice"}
+)
 _NUMBER = re.compile(r"_\d+$")
 _INLINED = re.compile(
     r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?|.*?/(?:body|cond|then|else)/_\d+)/"
@@ -46,7 +51,7 @@ def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
             made.setdefault(op.name, op)
     names = [scoped(node.name) for node in nodes]
     largest_op: dict[Path, tuple[int, Any]] = {}
-    single: dict[Path, tuple[bool, int, str]] = {}
+    single: dict[Path, tuple[bool, float, str]] = {}
     for node, name in zip(nodes, names, strict=True):
         if name.is_gradient or _REPLICA.search(node.name):
             continue  # replicas have the same lines
@@ -55,8 +60,9 @@ def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
             op := _in_function(node.name, made)
         ):
             largest_op[key] = size, op
-        if key != name.path and (size or runs_python):
-            single[name.path] = not runs_python, -size, node.name
+        if key != name.path and (size or runs_python or node.bytes is None):
+            is_unknown = node.bytes is None and node.op not in _TAKE_NO_TIME
+            single[name.path] = not runs_python, -math.inf if is_unknown else -size, node.name
     largest = sorted(largest_op.items(), key=lambda item: -item[1][0])
     first_alike: dict[Path, Path] = {}
     for key, _ in largest:

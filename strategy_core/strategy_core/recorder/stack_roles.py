@@ -139,7 +139,8 @@ def _does(path: str, name: str, *, is_framework: bool) -> str:
         if path.endswith(file) and name in names:
             return names[name]
     for folder, does in _BY_FOLDER.items():
-        if f"/{folder}" in path or path.endswith(f"/{folder}"):
+        is_in = f"/{folder}" in path or path.endswith(f"/{folder}")
+        if is_in and name != "<module>":  # which runs when it is imported
             return does
     return "host-read" if is_framework and name in READ_BACK else ""
 

@@ -456,6 +456,26 @@ def test_calls_of_a_model_that_repeat_another_one_are_named(facts_with_illness: 
     assert "again" not in advice_by_key(little)["computation"].sentence
 
 
+def test_the_advice_on_an_update_speaks_of_tables_only_where_there_is_one(
+    facts_with_illness: Any,
+) -> None:
+    ops = [OpTime("adam", "AssignSubVariableOp", 0.6), OpTime("adam", "Mul", 0.3)]
+    for text, is_said in (("self.words = Embedding(9000, 64)", True), ("Dense(64)", False)):
+        facts = replace(facts_with_illness("healthy"), ops=ops, sources={"me/train.py": text})
+        assert ("few rows of a table" in advice_by_key(facts)["computation"].advice) is is_said
+
+
+def test_more_replicas_help_only_where_cores_are_left(facts_with_illness: Any) -> None:
+    facts = replace(
+        facts_with_illness("healthy"), ops=[OpTime("dense_1", "MatMul", 0.9, trains=True)]
+    )
+    assert facts.environment is not None
+    for cpus, may_help in ((64, True), (1, False)):
+        host = replace(facts.environment.host, cpus=cpus)
+        changed = replace(facts, environment=replace(facts.environment, host=host))
+        assert ("more replicas" in advice_by_key(changed)["computation"].advice) is may_help
+
+
 def test_an_op_and_its_gradients_are_one_part_of_the_computation(facts_with_illness: Any) -> None:
     ops = [
         OpTime("conv_1", "Conv2D", 0.2, trains=True),
@@ -544,6 +564,8 @@ def test_advice_on_validation_is_for_the_loop_that_the_program_has(
 ) -> None:
     facts = with_lines(facts_with_illness("validation"), *texts)
     assert says in advice_by_key(facts)["validation"].advice
+    own = replace(facts, sources={"me/train.py": "    def evaluate(self, data):"})
+    assert "on fewer examples" in advice_by_key(own)["validation"].advice
 
 
 def test_validation_that_mostly_traces_new_functions_is_no_finding_of_its_own(

@@ -100,6 +100,19 @@ def test_only_the_ops_with_the_largest_results_get_their_line(
     assert op_lines(nodes, [traced(loss)]) == [None, line_of(product, "tf.matmul")]
 
 
+def attends(value: tf.Tensor) -> tf.Tensor:
+    with tf.name_scope("attention"):
+        scores = tf.matmul(value, value)
+        return tf.nn.softmax(scores)
+
+
+def test_ops_of_a_scope_whose_size_depends_on_the_batch_have_lines_of_their_own() -> None:
+    names, texts = ("MatMul", "Softmax"), ("tf.matmul", "tf.nn.softmax")
+    nodes = [Node(0, 0, f"attention/{name}", name, "/device:CPU:0", ()) for name in names]
+    lines = op_lines(nodes, [traced(attends)])
+    assert lines == [line_of(attends, text) for text in texts]
+
+
 def cells(value: tf.Tensor) -> tf.Tensor:
     for _ in range(4):
         with tf.name_scope("cell"):

@@ -88,6 +88,12 @@ def test_a_call_that_only_wrappers_are_left_of_has_returned() -> None:
     assert reduced([program, wrapper], lines) == Stack("python", "", "", tuple(lines))
 
 
+def test_a_file_of_checkpoints_that_is_imported_writes_none() -> None:
+    path = f"{sys.prefix}/lib/site-packages/keras/src/saving/saving_api.py"
+    assert role_of(compile("pass", path, "exec")).does == ""
+    assert role_of(_function("keras/src/saving/saving_api.py", "save_model").__code__).does
+
+
 def _function(path: str, name: str) -> Callable[[], None]:
     names: dict[str, Callable[[], None]] = {}
     folder = "" if path.startswith("/") else f"{sys.prefix}/lib/site-packages/"

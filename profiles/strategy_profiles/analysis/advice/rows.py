@@ -25,6 +25,8 @@ FEWEST_OF_LARGE, LARGE = 3, 0.2
 
 ALSO = 0.25
 """Part of a row that a second line takes, to be named."""
+FEWEST_STEPS = 2
+"""With fewer steps a length is that of all that the program did, not of a step."""
 SEEN_EACH_TIME_MS = 250.0
 """Two mean intervals of the sampler: what is shorter happens more often than it is seen."""
 
@@ -134,11 +136,12 @@ def _also_at(facts: Facts, rows: Sequence[Row], line: Row, whole_ms: float) -> s
 def how_long(facts: Facts, *rows: Row) -> str:
     """`41 % of the loop, 3.2 s in all`, or of what happens often `..., 3.57 ms a step`."""
     share = units.share(sum(facts.account.share(row) for row in rows))
-    num_times = max(row.num_times or 0 for row in rows)
-    if 0 < num_times < facts.account.num_steps / 2:
+    num_times, num_steps = max(row.num_times or 0 for row in rows), facts.account.num_steps
+    if 0 < num_times < num_steps / 2 or num_steps < FEWEST_STEPS:
         total_ms = sum(row.total_ms for row in rows)
-        each_ms, total = total_ms / num_times, units.seconds(total_ms / 1e3)
-        if len(rows) > 1 or (rows[0].source == "sampled" and each_ms < SEEN_EACH_TIME_MS):
+        each_ms, total = total_ms / max(1, num_times), units.seconds(total_ms / 1e3)
+        is_seldom_seen = rows[0].source == "sampled" and each_ms < SEEN_EACH_TIME_MS
+        if len(rows) > 1 or is_seldom_seen or num_steps < FEWEST_STEPS:
             return f"{share} of the loop ({total} in all)"
         times = "once" if num_times == 1 else f"{num_times:,} times {units.seconds(each_ms / 1e3)}"
         return f"{share} of the loop ({total} in all, {times})"

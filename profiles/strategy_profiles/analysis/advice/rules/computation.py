@@ -29,7 +29,12 @@ from collections.abc import Iterator, Sequence
 
 from strategy_profiles.analysis.account.op_time import OpTime, at_place
 from strategy_profiles.analysis.advice.known_lines import advice_on_text
-from strategy_profiles.analysis.advice.rules import float16_on_cpu, float64, whole_batch
+from strategy_profiles.analysis.advice.rules import (
+    float16_on_cpu,
+    float64,
+    shared_cores,
+    whole_batch,
+)
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.growth import growth
 from strategy_profiles.analysis.program_loops import statement_at
@@ -123,8 +128,8 @@ REMEDIES = {
 """What makes the time of some types of op shorter."""
 OF_A_PRODUCT = (
     "Where two tensors are multiplied and the products added up along an axis, tf.matmul or "
-    "tf.einsum need no tensor of all products. So do the distances of all pairs: their squares are "
-    "|a|^2 + |b|^2 - 2ab."
+    "tf.einsum need no tensor of all products. The distances of all pairs need none either: their "
+    "squares are |a|^2 + |b|^2 - 2ab."
 )
 _MULTIPLIES = frozenset({"Mul", "Square", "SquaredDifference", "Pow"})
 _PART_OF_PRODUCT = 0.05
@@ -185,6 +190,7 @@ OF_AGAIN = (
     "No gradient is computed of the repeated calls, and the variables are written before them: "
     "take what a metric needs from the result of the other call, or compute it every few steps."
 )
+_TABLE = re.compile(r"Embedding|embedding|\bgather\(")
 _RUNS_ALONE = re.compile(r"(?<!\bsubprocess)(?<!\bapp)\.run\(\s*[\w.]+\s*\)")
 OF_OWN_DATA = (
     "{place} passes nothing to the replicas, so each makes data of its own, and {num} of them "
@@ -198,12 +204,10 @@ _ONE_HOT = 0.02
 """Of the time of all ops: what one_hot takes at least, for the product to be with it."""
 _LEAST_OF_SAME = 0.1
 """Of the time of all ops: what computes the same in each step, to be worth saying."""
-OF_ANY_OP = "more replicas, a faster device or less work per step help."
+OF_ANY_OP = "a faster device or less work per step help."
 STANDS_OUT = 0.1
 """Share of the loop below which an op is no place to look at."""
-NONE_STANDS_OUT = (
-    f"No type of op takes a tenth of the loop, so there is none to change. {OF_ANY_OP.capitalize()}"
-)
+NONE_STANDS_OUT = "No type of op takes a tenth of the loop, so there is none to change."
 OF_A_METRIC = "If an op is needed only for a metric, compute it less often."
 OF_UNTRAINED = (
     "`{layer}` is not trained: if it prepares the input, apply it in the dataset's map(), beside "
@@ -277,8 +281,9 @@ def _remedies(
     if same is not None and same.share >= max(_LEAST_OF_SAME, share / 2):
         return [*before, OF_THE_SAME.format(these=_these(same))], False
     trains = _trains(group)
+    any_op = f"more replicas, {OF_ANY_OP}" if shared_cores.may_help(facts) else OF_ANY_OP
     if of_loop < STANDS_OUT:
-        return [*before, NONE_STANDS_OUT], trains
+        return [*before, NONE_STANDS_OUT, any_op.capitalize()], trains
     if group[0].layer in _SORTS:
         before.append(OF_SORT)
     is_untrained = _is_untrained_line(group) or _is_untrained_layer(group)
@@ -294,7 +299,7 @@ def _remedies(
     before += [*_of_own_data(facts), *_of_padding(facts), *([] if of_text else _of_type(op))]
     if not trains and not _is_untrained_layer(group) and again is None:
         before.append(OF_A_METRIC)
-    return [*before, f"Otherwise {OF_ANY_OP}" if before else OF_ANY_OP.capitalize()], trains
+    return [*before, f"Otherwise {any_op}" if before else any_op.capitalize()], trains
 
 
 def _of_own_data(facts: Facts) -> list[str]:
@@ -337,7 +342,8 @@ def _said_again(again: RepeatedCalls, of_loop: float) -> str:
 
 
 def _of_update(facts: Facts, members: Sequence[OpTime]) -> str:
-    rows = "" if members[0].op.startswith(_SCATTERS) else OF_ROWS
+    has_table = facts.first_line_of_sources(_TABLE) and not members[0].op.startswith(_SCATTERS)
+    rows = OF_ROWS if has_table else ""
     return f"{OF_AN_UPDATE.format(largest=facts.placed.said_of_largest)}{rows}"
 
 

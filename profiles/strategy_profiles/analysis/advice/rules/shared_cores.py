@@ -33,6 +33,12 @@ def num_sharing(facts: Facts) -> tuple[int, int] | None:
     return None if cpus is None or on_cpu < 2 or on_cpu <= cpus else (on_cpu, cpus)
 
 
+def may_help(facts: Facts) -> bool:
+    """Whether more replicas may be faster: the cores of this machine do not have one each yet."""
+    cpus = facts.environment.host.cpus if facts.environment else None
+    return cpus is None or sum("CPU:" in each for each in facts.segment.replica_devices) < cpus
+
+
 def find(facts: Facts) -> Iterator[Finding]:
     sharing = num_sharing(facts)
     if sharing is None:

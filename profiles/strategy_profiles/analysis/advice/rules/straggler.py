@@ -378,9 +378,12 @@ def _evenly(facts: Facts, late: Sequence[ReplicaLateness]) -> str:
     cores, worst = facts.stragglers.cores, late[0]
     who, number = ("workers", len(cores)) if cores else ("replicas", facts.segment.num_replicas)
     shorter_ms = worst.late_ms - sum(item.late_ms for item in late) / number
+    on_cpu = not cores and "/device:CPU:" in facts.segment.replica_devices[worst.replica]
+    most = "up to " if on_cpu else ""
+    less = ", less if its ops already use the cores of those that wait" if on_cpu else ""
     return (
         f" The same work, divided evenly among the {who}, makes a step "
-        f"{units.milliseconds(shorter_ms)} shorter."
+        f"{most}{units.milliseconds(shorter_ms)} shorter{less}."
     )
 
 

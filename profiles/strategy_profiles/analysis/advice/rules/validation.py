@@ -20,6 +20,7 @@ own batch size: where computation is a small part of a step, larger ones take fa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.row import Row
@@ -51,6 +52,13 @@ BY_OWN_LOOP = (
 OF_EVALUATE = (
     f"Evaluate less often, on fewer batches (steps) or larger ones (batch_size); {OF_DATA}"
 )
+_OWN_EVALUATE = re.compile(r"\bdef evaluate\(")
+AS_IN_TRAINING = (
+    "The steps wait for their data most of the time: what makes that faster, which another finding "
+    "says, mostly makes validation faster, too."
+)
+WAITS = 0.5
+"""Share of the steps from which on they mostly wait for their data."""
 LITTLE = 0.5
 """Share of the steps that is computation, below which larger batches take less time in all."""
 
@@ -69,9 +77,18 @@ def _traces_longer(facts: Facts, line: Row) -> bool:
     )
 
 
+def _waits_for_data(facts: Facts) -> bool:
+    rows = [facts.account.row(f"loop/steps{of}") for of in ("/input", "")]
+    waits_ms, steps_ms = (row.total_ms if row else 0.0 for row in rows)
+    return waits_ms > WAITS * steps_ms
+
+
 def _advice(facts: Facts) -> str:
-    if facts.lines and not facts.lines_with("validation_data", "validation_split", ".evaluate("):
+    of_keras = facts.lines_with("validation_data", "validation_split", ".evaluate(")
+    if facts.lines and (not of_keras or facts.first_line_of_sources(_OWN_EVALUATE)):
         return BY_OWN_LOOP
+    if _waits_for_data(facts):
+        return f"{AS_IN_TRAINING} Or {LESS_OFTEN}."
     of_data = OF_CACHED if facts.lines_with(".cache(") else OF_DATA
     rows = [facts.account.row(f"loop/steps{of}") for of in ("/compute", "")]
     computed_ms, steps_ms = (row.total_ms if row else 0.0 for row in rows)

@@ -465,6 +465,18 @@ def test_the_advice_on_an_update_speaks_of_tables_only_where_there_is_one(
         assert ("few rows of a table" in advice_by_key(facts)["computation"].advice) is is_said
 
 
+def test_an_argument_that_one_of_several_steps_waited_at_is_no_copy(
+    facts_with_illness: Any,
+) -> None:
+    """The thread lost its core there: each step would copy the array."""
+    facts = facts_with_illness("argument-copy")
+    causes = tuple(replace(each, num_steps=1) for each in facts.held_up.causes)
+    once = replace(facts, held_up=replace(facts.held_up, causes=causes))
+    assert "argument-copy" in advice_by_key(facts)
+    assert facts.held_up.num_steps > 2
+    assert "argument-copy" not in advice_by_key(once)
+
+
 def test_more_replicas_help_only_where_cores_are_left(facts_with_illness: Any) -> None:
     facts = replace(
         facts_with_illness("healthy"), ops=[OpTime("dense_1", "MatMul", 0.9, trains=True)]

@@ -93,7 +93,10 @@ def find(facts: Facts) -> Iterator[Finding]:
     wall, held_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("argument")
     if not wall or facts.captures_are_unlike or held_ms / wall < HELD_SHARE:
         return
-    place, largest = facts.held_up.of_kind("argument")[0].name, facts.placed.largest_argument
+    causes = facts.held_up.of_kind("argument")
+    if max(cause.num_steps for cause in causes) <= facts.held_up.num_steps / 2:
+        return  # the thread lost its core there, once: each step would copy the array
+    place, largest = causes[0].name, facts.placed.largest_argument
     which = f" The largest is {largest}." if largest else ""
     yield finding(
         facts,

@@ -456,7 +456,7 @@ def test_calls_of_a_model_that_repeat_another_one_are_named(facts_with_illness: 
     assert "again" not in advice_by_key(little)["computation"].sentence
 
 
-def test_the_advice_on_an_update_speaks_of_tables_only_where_there_is_one(
+def test_the_advice_on_an_update_speaks_of_tables_only_if_the_model_has_one(
     facts_with_illness: Any,
 ) -> None:
     ops = [OpTime("adam", "AssignSubVariableOp", 0.6), OpTime("adam", "Mul", 0.3)]

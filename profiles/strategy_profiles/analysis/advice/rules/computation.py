@@ -281,7 +281,7 @@ def _remedies(
     if same is not None and same.share >= max(_LEAST_OF_SAME, share / 2):
         return [*before, OF_THE_SAME.format(these=_these(same))], False
     trains = _trains(group)
-    any_op = f"more replicas, {OF_ANY_OP}" if shared_cores.may_help(facts) else OF_ANY_OP
+    any_op = f"more replicas, {OF_ANY_OP}" if shared_cores.more_may_help(facts) else OF_ANY_OP
     if of_loop < STANDS_OUT:
         return [*before, NONE_STANDS_OUT, any_op.capitalize()], trains
     if group[0].layer in _SORTS:

@@ -28,15 +28,20 @@ NO_GAIN = "With fewer replicas other ops run than the recorded ones; only a run 
 
 def num_sharing(facts: Facts) -> tuple[int, int] | None:
     """How many replicas share how many cores; None if each has one of its own."""
-    cpus = facts.environment.host.cpus if facts.environment else None
-    on_cpu = sum("/device:CPU:" in device for device in facts.segment.replica_devices)
+    on_cpu, cpus = _on_cpu(facts)
     return None if cpus is None or on_cpu < 2 or on_cpu <= cpus else (on_cpu, cpus)
 
 
-def may_help(facts: Facts) -> bool:
-    """Whether more replicas may be faster: the cores of this machine do not have one each yet."""
+def more_may_help(facts: Facts) -> bool:
+    """Whether fewer replicas run on CPUs than the machine has cores, if it is known."""
+    on_cpu, cpus = _on_cpu(facts)
+    return cpus is None or on_cpu < cpus
+
+
+def _on_cpu(facts: Facts) -> tuple[int, int | None]:
+    """How many replicas run on CPUs, and the number of cores; None if that is not known."""
     cpus = facts.environment.host.cpus if facts.environment else None
-    return cpus is None or sum("CPU:" in each for each in facts.segment.replica_devices) < cpus
+    return sum("/device:CPU:" in device for device in facts.segment.replica_devices), cpus
 
 
 def find(facts: Facts) -> Iterator[Finding]:

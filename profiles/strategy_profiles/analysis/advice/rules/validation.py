@@ -77,22 +77,20 @@ def _traces_longer(facts: Facts, line: Row) -> bool:
     )
 
 
-def _waits_for_data(facts: Facts) -> bool:
-    rows = [facts.account.row(f"loop/steps{of}") for of in ("/input", "")]
-    waits_ms, steps_ms = (row.total_ms if row else 0.0 for row in rows)
-    return waits_ms > WAITS * steps_ms
+def _part_of_steps(facts: Facts, kind: str) -> float:
+    part, steps = facts.account.row(f"loop/steps/{kind}"), facts.account.row("loop/steps")
+    return part.total_ms / steps.total_ms if part and steps and steps.total_ms else 0.0
 
 
 def _advice(facts: Facts) -> str:
     of_keras = facts.lines_with("validation_data", "validation_split", ".evaluate(")
     if facts.lines and (not of_keras or facts.first_line_of_sources(_OWN_EVALUATE)):
         return BY_OWN_LOOP
-    if _waits_for_data(facts):
+    if _part_of_steps(facts, "input") > WAITS:
         return f"{AS_IN_TRAINING} Or {LESS_OFTEN}."
     of_data = OF_CACHED if facts.lines_with(".cache(") else OF_DATA
-    rows = [facts.account.row(f"loop/steps{of}") for of in ("/compute", "")]
-    computed_ms, steps_ms = (row.total_ms if row else 0.0 for row in rows)
-    if not computed_ms or computed_ms >= LITTLE * steps_ms:
+    computed = _part_of_steps(facts, "compute")
+    if not computed or computed >= LITTLE:
         also = "on larger ones (validation_batch_size)"
         return f"{LESS_OFTEN[0].upper()}{LESS_OFTEN[1:]}, or {also}; {of_data}"
     size = facts.segment.global_batch_size

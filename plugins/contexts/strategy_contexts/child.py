@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -22,7 +23,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from strategy_contexts.guard import ENDING, OUTPUT
+from strategy_contexts.guard import OUTPUT
 from strategy_contexts.limits import Limits, of_this_machine
 from strategy_contexts.stepper.recorded_contexts import read_recording
 from strategy_core.planning import strategy_catalog
@@ -38,6 +39,8 @@ MAX_SOURCE_CHARACTERS = 200_000
 MAX_RECORDING_BYTES = 64_000_000
 """Largest recording as JSON. A browser cannot show more."""
 _MOST_ENDING_BYTES = 1 << 16
+_LOGGED = re.compile(r"[IW]\d{4} |WARNING: All log messages before absl")
+"""How the lines begin that TensorFlow writes to the output of every program."""
 _CLOSING_S = 15.0
 _ADVICE = "Change the program, or shorten it"
 
@@ -68,6 +71,8 @@ class ContextRecording:
     def __init__(self, request: dict[str, Any], limits: Limits) -> None:
         self._mark = descendants.new_mark()
         self._stopped: str | None = None
+        self._ending: bytes | None = None
+        """What the guard wrote when the program had ended; empty if the guard was killed."""
         self.num_bytes = 0
         """Length of the recording as JSON; set by `result`."""
         self._folder, self._lock, self._guard = _begin(self._mark)
@@ -86,9 +91,11 @@ class ContextRecording:
     @property
     def is_running(self) -> bool:
         """Whether the program still runs. The guard ends a program that exceeds a limit."""
-        if self._stopped is not None or (self._folder / ENDING).exists():
-            return False
-        return self._guard.poll() is None and not self._is_guard_stopped()
+        assert self._guard.stdout is not None
+        if self._stopped is None and self._ending is None:
+            with contextlib.suppress(BlockingIOError):
+                self._ending = os.read(self._guard.stdout.fileno(), _MOST_ENDING_BYTES)
+        return self._stopped is None and self._ending is None and not self._is_guard_stopped()
 
     def stop(self, reason: str = "The recording was stopped") -> None:
         """End the program and all its child processes; `result` then raises `reason`."""
@@ -110,9 +117,9 @@ class ContextRecording:
                 "The process that supervises the recording was stopped (SIGSTOP), so no limit held",
                 advice="Record again",
             )
-        try:  # the program can write into the folder, too
-            ending = _ENDING.decode(read_file(self._folder / ENDING, _MOST_ENDING_BYTES))
-        except (OSError, ValueError):
+        try:
+            ending = _ENDING.decode(self._ending or b"")
+        except ValueError:
             raise LabError(
                 "The process that supervises the recording was killed", advice="Record again"
             ) from None
@@ -137,7 +144,7 @@ class ContextRecording:
         except FileNotFoundError:
             raise LabError(
                 f"The program ended with exit code {exit_code} and left no recording. The "
-                f"end of its output: {self._output() or 'none'}"
+                f"last line of its output: {self._last_line() or 'none'}"
             ) from None
         except (OSError, ValueError) as error:
             raise LabError(f"The recording cannot be read: {error}", advice=_ADVICE) from None
@@ -161,6 +168,8 @@ class ContextRecording:
             descendants.end_descendants(self._mark)
             with contextlib.suppress(OSError):
                 remove_folder(self._folder)
+        assert self._guard.stdout is not None
+        self._guard.stdout.close()
         os.close(self._lock)
 
     def _is_guard_stopped(self) -> bool:
@@ -170,14 +179,17 @@ class ContextRecording:
         except psutil.Error:
             return False
 
-    def _output(self) -> str:
+    def _last_line(self) -> str:
+        """What the program wrote last, without the lines of TensorFlow's log."""
         try:
             with open_file(self._folder / OUTPUT) as file:
                 size = file.seek(0, os.SEEK_END)
                 file.seek(max(0, size - OUTPUT_SHOWN))
-                return file.read(OUTPUT_SHOWN).decode(errors="replace").strip()
+                lines = file.read(OUTPUT_SHOWN).decode(errors="replace").splitlines()
         except OSError:
             return ""
+        own = (line.strip() for line in reversed(lines) if not _LOGGED.match(line))
+        return next(filter(None, own), "")
 
 
 def _begin(mark: str) -> tuple[Path, int, subprocess.Popen[bytes]]:
@@ -190,7 +202,7 @@ def _begin(mark: str) -> tuple[Path, int, subprocess.Popen[bytes]]:
             guard = subprocess.Popen(
                 [*module_command("strategy_contexts.guard"), str(folder)],
                 stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=with_own_code(descendants.without_mark(os.environ)),
                 start_new_session=True,
@@ -200,6 +212,8 @@ def _begin(mark: str) -> tuple[Path, int, subprocess.Popen[bytes]]:
                 f"The program cannot be started: {error.strerror or error}",
                 advice="End other programs, or free some space for temporary files",
             ) from None
+        assert guard.stdout is not None
+        os.set_blocking(guard.stdout.fileno(), False)
         undo.pop_all()
     return folder, lock, guard
 

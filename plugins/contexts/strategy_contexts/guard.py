@@ -2,9 +2,10 @@
 
 `python -m strategy_contexts.guard FOLDER` reads one request from stdin, starts the program and
 measures what it uses. When the program has ended or exceeded a limit, all of its processes are
-killed and `ending.json` says why. The guard then keeps the folder until its stdin ends, which
-happens when the page closes it or dies, `kill -9` included. If the guard itself is killed, the
-kernel ends the program (see `processes.parent_death`).
+killed and a line of JSON on stdout says why: the program can write to FOLDER, but not there. The
+guard then keeps the folder until its stdin ends, which happens when the page closes it or dies,
+`kill -9` included. If the guard itself is killed, the kernel ends the program (see
+`processes.parent_death`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from strategy_core.processes import descendants, reaper, scratch
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_profiles.guards import remove_folder
 
-ENDING = "ending.json"
 OUTPUT = "output.log"
 _LOOK_EVERY_S = 0.2
 _WEIGH_EVERY = 5
@@ -47,9 +47,8 @@ def main() -> None:
     threading.Thread(target=_wait_for_end, args=(closed,), daemon=True).start()
     if request:
         ending = _watch(json.loads(request), folder, closed)
-        part = folder / f"{ENDING}.part"
-        part.write_text(json.dumps(ending), encoding="utf-8")
-        part.replace(folder / ENDING)
+        with contextlib.suppress(OSError):  # the page is gone
+            os.write(sys.stdout.fileno(), json.dumps(ending).encode() + b"\n")
         closed.wait()
     with contextlib.suppress(OSError):
         remove_folder(folder)

@@ -28,7 +28,12 @@ pytestmark = pytest.mark.run
 
 LOOP = "def demonstrate(strategy):\n    while True: pass\n"
 IDLE = "import time\ndef demonstrate(strategy):\n    time.sleep(600)\n"
-CRASH = "import os\ndef demonstrate(strategy):\n    os._exit(7)\n"
+CRASH = """
+import os
+def demonstrate(strategy):
+    os.write(2, b'one\\ntwo\\nI0000 a line of a log\\n')
+    os._exit(7)
+"""
 FINE = 'def demonstrate(strategy):\n    print("replicas", strategy.num_replicas_in_sync)\n'
 MEMORY = """
 def demonstrate(strategy):
@@ -147,8 +152,8 @@ def test_a_programs_child_processes_end_with_it_even_in_other_sessions(then: str
         recording.close()
 
 
-def test_a_program_that_exits_is_reported_with_its_exit_code() -> None:
-    with pytest.raises(LabError, match="exit code 7"):
+def test_a_program_that_exits_is_reported_with_its_exit_code_and_last_line() -> None:
+    with pytest.raises(LabError, match=r"exit code 7 .* output: two\.$"):
         child.record(CRASH, strategy="one-device", devices="cpu:1")
 
 

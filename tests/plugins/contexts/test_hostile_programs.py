@@ -16,10 +16,9 @@ pytestmark = pytest.mark.run
 
 HEAD = "import os\ndef demonstrate(strategy):\n"
 PROGRAMS = {
-    "its ending is a pipe": "os.mkfifo('ending.json'); os._exit(0)",
-    "its ending is a device": "os.symlink('/dev/zero', 'ending.json'); os._exit(0)",
-    "its ending is a folder": "os.mkdir('ending.json'); os._exit(0)",
-    "its ending is deep": "open('ending.json', 'w').write('[' * 100_000); os._exit(0)",
+    "its ending is not the guard's": (
+        "open(f'/proc/{os.getppid()}/fd/1', 'w').write('[' * 10_000); os._exit(0)"
+    ),
     "its recording is a pipe": "os.mkfifo('recording.json'); os._exit(0)",
     "its recording is a device": "os.symlink('/dev/zero', 'recording.json'); os._exit(0)",
     "its recording is deep": "open('recording.json', 'w').write('[' * 90_000); os._exit(0)",

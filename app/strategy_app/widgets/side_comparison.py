@@ -43,7 +43,10 @@ def _compare_with(
     other_segment: int | None,
     _names: tuple[str, ...],
 ) -> RunComparison:
-    """`compare_sets` with the other runs by path and state of their files."""
+    """Compare the sets of a profile and of other runs, which are given by path and `stamp`.
+
+    Stamps and `_names` are arguments for the cache: with others, it does not return the old result.
+    """
     return compare_sets(
         [profile, *(open_run(Path(path)).profile for path, _ in more)],
         [open_run(Path(path)).profile for path, _ in others],

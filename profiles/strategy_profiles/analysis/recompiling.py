@@ -35,7 +35,7 @@ class Recompiling(Struct, frozen=True):
 def recompiling(
     profile: Profile, segment: int, step: Ints, wall_ms: Floats, captured: Bools, num_first: int
 ) -> Recompiling | None:
-    """Find them, by the captures of a segment; None if none is seen in one.
+    """Return the steps of a segment in which XLA compiles; None if no capture shows one.
 
     `step`, `wall_ms` and `captured` are of the segment's steps, in order.
     """
@@ -54,7 +54,14 @@ def recompiling(
 def steps_that_compile(
     compile_ms: Floats, wall_ms: Floats, captured: Bools, num_first: int
 ) -> Recompiling | None:
-    """The same of the steps' lengths, and how long captured ones compile."""
+    """Return the steps in which XLA compiles; None if no captured one does.
+
+    Args:
+      compile_ms: how long XLA compiles in each step, as far as the step is captured; else 0.
+      wall_ms: the length of each step.
+      captured: whether each step is captured.
+      num_first: how many first steps do not count.
+    """
     later = np.arange(len(wall_ms)) >= num_first
     seen = later & captured & (compile_ms >= MOST_OF_STEP * wall_ms)
     if not seen.any():

@@ -107,8 +107,9 @@ def _shares(place: _Held, places: Sequence[_Held]) -> dict[str, float]:
 def times_of(samples: PythonSamples, steps: Steps, *wanted: str) -> Intervals:
     """Return the times at which the samples say that Python of these kinds ran."""
     covered = Intervals.union((np.zeros(0, np.int64), np.zeros(0, np.int64)))
-    for (kind, *_), there, _ in _by_place(samples, steps):
-        covered = covered | there if kind in wanted else covered
+    for (kind, *_), times, _ in _by_place(samples, steps):
+        if kind in wanted:
+            covered = covered | times
     return covered
 
 

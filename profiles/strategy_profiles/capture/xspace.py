@@ -217,12 +217,12 @@ def _read_host_plane(
 ) -> None:
     """Add the events of a host's plane to `parts`, by kind; count them, also those left out, and
     note the settings of input stages, in `columns`."""
-    meaning = _read_names(plane, names)
-    correlation = meaning.stat_ids.get(event_names.CORRELATION)
+    plane_names = _read_names(plane, names)
+    correlation = plane_names.stat_ids.get(event_names.CORRELATION)
     for batch in _batches(plane.lines, profile_start_ns):
         ids, after = wire.read_metadata_ids(batch.buffer, batch.positions)
-        ids = np.where((ids >= 0) & (ids < len(meaning.kind)), ids, 0)
-        kinds = meaning.kind[ids]
+        ids = np.where((ids >= 0) & (ids < len(plane_names.kind)), ids, 0)
+        kinds = plane_names.kind[ids]
         if correlation is not None:
             kinds = np.where((kinds == DROP) & _have(correlation, batch, after), LAUNCH, kinds)
         columns.num_events += len(kinds)
@@ -231,9 +231,9 @@ def _read_host_plane(
             at = np.flatnonzero(kinds == kind)
             if at.size:
                 own = batch.take(at)
-                events = _read_kind(kind, own, ids[at], after[at], meaning, names)
+                events = _read_kind(kind, own, ids[at], after[at], plane_names, names)
                 if kind == STAGE:
-                    key = _stage_settings(own, after[at], meaning, columns.stages)
+                    key = _stage_settings(own, after[at], plane_names, columns.stages)
                     events = replace(events, key=key)
                 parts.setdefault(OP if kind == _COLLECTIVE else kind, []).append(events)
 
@@ -295,16 +295,22 @@ _KEYS = {
 
 
 def _read_kind(
-    kind: int, batch: _Batch, ids: Ints, after: Ints, meaning: _PlaneNames, names: _Names
+    kind: int, batch: _Batch, ids: Ints, after: Ints, plane_names: _PlaneNames, names: _Names
 ) -> Events:
+    """Read the events of one kind in a batch.
+
+    Args:
+      ids: of each event, the number of its name in the plane.
+      after: of each event, where in the buffer its id ends.
+    """
     offset_ps, duration_ps, stats_at = wire.read_event_times(batch.buffer, after, batch.ends)
-    name, key = meaning.name[ids], np.full(len(ids), -1, np.int64)
-    stat = meaning.stat_ids.get(_KEYS.get(kind, ""))
+    name, key = plane_names.name[ids], np.full(len(ids), -1, np.int64)
+    stat = plane_names.stat_ids.get(_KEYS.get(kind, ""))
     if stat is not None:
         stats = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, (stat,))
         key = stats[stat]
     if kind in (ISSUED, DONE):
-        name = _async_names(batch.buffer, stats_at, batch.ends, meaning, names)
+        name = _async_names(batch.buffer, stats_at, batch.ends, plane_names, names)
     return Events(
         name,
         batch.line_start_ns + offset_ps // 1000,
@@ -315,7 +321,7 @@ def _read_kind(
 
 
 def _stage_settings(
-    batch: _Batch, after: Ints, meaning: _PlaneNames, known: list[StageSettings]
+    batch: _Batch, after: Ints, plane_names: _PlaneNames, known: list[StageSettings]
 ) -> Ints:
     """Add the distinct settings of stages to `known` and return the index of each event's."""
     stats_at = wire.read_event_times(batch.buffer, after, batch.ends)[2]
@@ -323,7 +329,7 @@ def _stage_settings(
     words = (event_names.STAGE_NAME, event_names.STAGE_AUTOTUNE)
     columns = []
     for stats, types in ((numbers, wire.STAT_NUMBERS), (words, wire.STAT_REFERENCES)):
-        ids = tuple(meaning.stat_ids.get(stat, -2 - at) for at, stat in enumerate(stats))
+        ids = tuple(plane_names.stat_ids.get(stat, -2 - at) for at, stat in enumerate(stats))
         values = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, ids, types)
         columns += [values[each] for each in ids]
     distinct, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
@@ -332,27 +338,29 @@ def _stage_settings(
         parallelism, buffered, *limits, name, autotune = row
         known.append(
             StageSettings(
-                meaning.stat_text.get(name),
+                plane_names.stat_text.get(name),
                 parallelism if parallelism >= 0 else None,
                 max(limits) if max(limits) >= 0 else None,
                 buffered if buffered >= 0 else None,
-                meaning.stat_text[autotune] == "true" if autotune in meaning.stat_text else None,
+                plane_names.stat_text[autotune] == "true"
+                if autotune in plane_names.stat_text
+                else None,
             )
         )
     return first + inverse.reshape(-1).astype(np.int64)
 
 
 def _async_names(
-    buffer: wire.Bytes, stats_at: Ints, ends: Ints, meaning: _PlaneNames, names: _Names
+    buffer: wire.Bytes, stats_at: Ints, ends: Ints, plane_names: _PlaneNames, names: _Names
 ) -> Ints:
     """Return the name index of the node of each asynchronous start or done event."""
-    stats = meaning.stat_ids
+    stats = plane_names.stat_ids
     wanted = (stats.get(event_names.NODE, -2), stats.get(event_names.KERNEL, -2))
     codes = wire.read_integer_stats(buffer, stats_at, ends, wanted)
     node, op = codes[wanted[0]], codes[wanted[1]]
     width = int(op.max()) + 2
     pairs, inverse = np.unique((node + 1) * width + op + 1, return_inverse=True)
-    text = meaning.stat_text
+    text = plane_names.stat_text
     index = [
         names.index(text.get(pair // width - 1, ""), text.get(pair % width - 1, ""))
         for pair in pairs.tolist()
@@ -367,7 +375,7 @@ def _read_device_plane(
 
     Follows TensorFlow's collector; not tested on hardware.
     """
-    meaning = _read_names(plane, names)
+    plane_names = _read_names(plane, names)
     lines = [line for line in plane.lines if event_names.STREAM in line.name]
     lines = lines or [line for line in plane.lines if line.name in event_names.XLA_OPS]
     # Derived lines ("TensorFlow Ops", "XLA Modules") repeat the events of the streams.
@@ -378,7 +386,7 @@ def _read_device_plane(
     parts = []
     for batch in _batches(lines, profile_start_ns):
         columns.num_events += len(batch.positions)
-        parts.append(_executed(batch, kinds, meaning, names))
+        parts.append(_executed(batch, kinds, plane_names, names))
     if not parts:
         none = np.zeros(0, np.int64)
         return Executed(_empty(), none, none, none, none)
@@ -403,17 +411,17 @@ _OF_KERNELS = (
 
 
 def _executed(
-    batch: _Batch, kinds: dict[int, str], meaning: _PlaneNames, names: _Names
+    batch: _Batch, kinds: dict[int, str], plane_names: _PlaneNames, names: _Names
 ) -> Executed:
     """Read a batch of what an accelerator ran; what one kind, op and edge are is found once."""
     ids, after = wire.read_metadata_ids(batch.buffer, batch.positions)
     offset_ps, duration_ps, stats_at = wire.read_event_times(batch.buffer, after, batch.ends)
-    wanted = tuple(meaning.stat_ids.get(stat, -2 - at) for at, stat in enumerate(_OF_KERNELS))
+    wanted = tuple(plane_names.stat_ids.get(stat, -2 - at) for at, stat in enumerate(_OF_KERNELS))
     stats = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, wanted)
     tf_op, edge, correlation, num_bytes = (stats[each] for each in wanted)
     keys = np.stack([ids, tf_op, edge], axis=1)
     distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
-    text = meaning.stat_text
+    text = plane_names.stat_text
     means = [
         _meaning(kinds.get(kind, ""), text.get(op, ""), text.get(tensor, ""), names)
         for kind, op, tensor in distinct.tolist()

@@ -32,7 +32,7 @@ from strategy_profiles.tables.parquet_file import (
     UnreadableTableError,
     content_checksum,
     content_of,
-    is_fit,
+    fits_schema,
     read_columns,
 )
 from strategy_profiles.tables.recorded import RecordedFile
@@ -121,7 +121,9 @@ def _write(name: str, files: Sequence[Path], folder: Path) -> _Copy | None:
     copy = _Copy(
         table.num_rows, crc32, windows, steps=count_steps(table) if name == _COUNTED else ()
     )
-    return msgspec.structs.replace(copy, fits=_proof(name, copy)) if is_fit(name, table) else copy
+    return (
+        msgspec.structs.replace(copy, fits=_proof(name, copy)) if fits_schema(name, table) else copy
+    )
 
 
 def count_steps(rows: pa.Table) -> StepCounts:
@@ -167,7 +169,7 @@ def read_copy(
         path = Path(f"{_folder_of(files[0])}/{name}.parquet")
         table = _read(name, path, copy, only, steps)
         # The index may be wrong, too: what is out of range is then found with all columns.
-        is_checked = only is None or not table.num_rows or is_fit(name, table)
+        is_checked = only is None or not table.num_rows or fits_schema(name, table)
         return (path, table) if is_checked else None
     except (OSError, ValueError, UnreadableTableError):
         return None  # the windows have the same rows

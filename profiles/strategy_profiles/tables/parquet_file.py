@@ -138,7 +138,7 @@ def read_other(path: Path, schema: pa.Schema, required: Sequence[str]) -> pa.Tab
 
 
 def fit(name: str, table: pa.Table) -> tuple[pa.Table, list[str]]:
-    """Return the rows that fit the table, and descriptions of what was left out.
+    """Return the rows that fit the schema, and descriptions of what was left out.
 
     Raises UnreadableTableError.
     """
@@ -148,8 +148,8 @@ def fit(name: str, table: pa.Table) -> tuple[pa.Table, list[str]]:
         return fitting_rows(name, _conform(table, TABLES[name]))
 
 
-def is_fit(name: str, table: pa.Table) -> bool:
-    """Return whether some columns of a table have their types and only values that fit."""
+def fits_schema(name: str, table: pa.Table) -> bool:
+    """Return whether the columns of a table have the types of the schema and no invalid value."""
     try:
         with _arrow_errors():
             table.validate(full=True)

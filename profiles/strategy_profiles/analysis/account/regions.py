@@ -85,6 +85,7 @@ def regions_of(profile: Profile, segment: int) -> Regions | None:
 
 @once
 def _by_segment(profile: Profile) -> dict[int, Regions]:
+    """The regions of each segment that has a step; a loop ends before the next segment opens."""
     changes, opened = set_clocks(profile), sorted(profile.segments, key=lambda each: each.segment)
     stacks = stacks_by_first_clock(profile.stacks(min(profile.workers, default=0)), changes)
     by_segment: dict[int, Regions] = {}

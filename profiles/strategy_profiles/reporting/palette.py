@@ -69,13 +69,13 @@ GREY = "#7F8790"
 def part_colours(kinds: Mapping[str, int]) -> dict[str, str]:
     """The colours of the parts of one loop by their kinds, each with its number among all kinds.
 
-    A phase has its own. Another part has always the same, one that no phase has, unless a part
-    before it has that one.
+    A phase has its own, and what is left over is grey. Another part has always the same colour, one
+    that no phase has, unless a part before it has that one.
     """
     colours: dict[str, str] = {}
     free: list[str] = []
     for kind, number in kinds.items():
-        if kind in ("rest", "others", "first"):
+        if kind in ("rest", "others"):
             colours[kind] = GREY
         elif kind in PHASE_COLOURS:
             colours[kind] = PHASE_COLOURS[kind]

@@ -27,8 +27,8 @@ MOST_ARROWS = 12
 _RIGHT = 1.4
 """Where the right column begins; a column is 1 wide."""
 _END = 2.75
-_SMALLEST = 0.006
-_UNKNOWN = 0.012
+_SMALLEST = 0.01
+_UNKNOWN = 0.015
 """Widths of a cell with next to nothing, and of one whose value is not known."""
 _TITLE = 18
 _ON_RIGHT = frozenset({"gradient", "reduce", "optimizer", "workers"})
@@ -143,7 +143,11 @@ def _add_device(chart: go.Figure, name: str, colour: str, cells: Sequence[_Cell]
         width=0.4,
         marker={
             "color": [colour if cell[4] else CLEAR for cell in cells],
-            "line": {"color": GREY, "width": 1},
+            # A thin cell shows its colour, not its outline.
+            "line": {
+                "color": GREY,
+                "width": [int(cell[1] > 2 * _SMALLEST or not cell[4]) for cell in cells],
+            },
         },
         hovertext=[cell[3] for cell in cells],
         customdata=[cell[5] for cell in cells],

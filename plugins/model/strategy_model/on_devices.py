@@ -149,7 +149,7 @@ def _outline_cells(picture: ModelPicture) -> None:
     drawn = [at for at, device in enumerate(picture.devices) if device in used]
     rules = "".join(
         f".st-key-model_graph .barlayer .trace:nth-child({index}) path "
-        f"{{stroke-width:2px !important; stroke-dasharray:{_outline_of(at)[1]}}}"
+        f"{{stroke-dasharray:{_outline_of(at)[1]}}}"
         for index, at in enumerate(drawn, start=1)
         if _outline_of(at)[1]
     )

@@ -1471,6 +1471,17 @@ def test_fit_for_one_epoch_that_is_called_again_and_again_is_to_be_called_once(
     assert ("Give fit() a dataset that repeats" in advice) == (not is_once)
 
 
+def test_a_map_that_the_autotuner_made_parallel_is_to_be_so_without_it(tmp_path: Path) -> None:
+    again = stack_place("epoch-start", 9, "model.fit(data, epochs=9)")
+    gaps = [(step, 400.0, again) for step in range(9, 100, 10)]
+    facts = facts_of(write_run(tmp_path / "run", replicas=1, steps=100, gaps=gaps))
+    for text, is_plain in (("data.map(f)", True), ("data.map(f, num_parallel_calls=2)", False)):
+        found = replace(facts, sources={"me/train.py": text})
+        advice = advice_by_key(found)["epoch-start"].advice
+        assert "autotune.enabled = False" in advice
+        assert ("Give map() at train.py:1 num_parallel_calls" in advice) == is_plain
+
+
 def test_few_threads_come_before_what_follows_from_them(
     facts_with_illness: Callable[[str], Facts],
 ) -> None:

@@ -57,14 +57,14 @@ def fit_line(at_ns: Ints, offset_ns: Ints, uncertainty_ns: Ints) -> ClockLine:
     base = int(offset_ns[best[0]])
     times = (at_ns[best] - middle).astype(np.float64)
     offsets = (offset_ns[best] - base).astype(np.float64)
-    wrong = np.maximum(uncertainty_ns[best], 1).astype(np.float64)
-    weights = 1.0 / wrong**2
+    error_ns = np.maximum(uncertainty_ns[best], 1).astype(np.float64)
+    weights = 1.0 / error_ns**2
     weights /= weights.sum()
     ends = np.array([times.min(), times.max()])
     if len(best) < MIN_FOR_DRIFT or not ends[1] > ends[0]:
         offset = float(weights @ offsets)
-        bound = float(weights @ wrong) + ASSUMED_DRIFT * float(np.abs(ends).max())
-        excess = _excess(offsets - offset, wrong, bound)
+        bound = float(weights @ error_ns) + ASSUMED_DRIFT * float(np.abs(ends).max())
+        excess = _excess(offsets - offset, error_ns, bound)
         return ClockLine(middle, base + offset, None, None, bound + excess, len(at_ns))
     centre = float(weights @ times)
     spread = float(weights @ (times - centre) ** 2)
@@ -72,9 +72,9 @@ def fit_line(at_ns: Ints, offset_ns: Ints, uncertainty_ns: Ints) -> ClockLine:
     drift = float(per_drift @ offsets)
     offset = float(weights @ offsets) - drift * centre
     shares = weights[None, :] + per_drift[None, :] * (ends[:, None] - centre)
-    bound = float((np.abs(shares) @ wrong).max())
-    excess = _excess(offsets - offset - drift * times, wrong, bound)
-    drift_bound = float(np.abs(per_drift) @ wrong)
+    bound = float((np.abs(shares) @ error_ns).max())
+    excess = _excess(offsets - offset - drift * times, error_ns, bound)
+    drift_bound = float(np.abs(per_drift) @ error_ns)
     return ClockLine(middle, base + offset, drift, drift_bound, bound + excess, len(at_ns))
 
 
@@ -87,6 +87,6 @@ def _best_of_stretches(at_ns: Ints, uncertainty_ns: Ints) -> Ints:
     return order[first].astype(np.int64)
 
 
-def _excess(residual: Floats, wrong: Floats, bound: float) -> float:
+def _excess(residual: Floats, error_ns: Floats, bound: float) -> float:
     """Return the largest distance of a measurement from the line beyond both error bounds."""
-    return float(np.maximum(np.abs(residual) - wrong - bound, 0.0).max())
+    return float(np.maximum(np.abs(residual) - error_ns - bound, 0.0).max())

@@ -62,10 +62,10 @@ def _of_sends(timeline: Timeline, row: int, start_ns: int) -> list[Flow]:
     """The sends that begin with the span, or that its wait ends with."""
     sends = timeline.sends
     is_mine = (sends["start"] == start_ns) & ((sends["from_row"] == row) | (sends["to_row"] == row))
-    waited_for = _end_of_wait(timeline, row, start_ns)
-    if waited_for is not None:
+    wait_end_ns = _end_of_wait(timeline, row, start_ns)
+    if wait_end_ns is not None:
         on_track = np.isin(sends["to_row"], _rows_beside(timeline, row))
-        is_mine |= (sends["start"] == waited_for) & on_track
+        is_mine |= (sends["start"] == wait_end_ns) & on_track
     return [
         Flow(
             kind="send",

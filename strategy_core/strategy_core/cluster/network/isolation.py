@@ -133,14 +133,14 @@ def _own_network(options: NetworkOptions, num_processes: int) -> Network:
     """A separate network. Raises OSError if the system does not allow it."""
     with ExitStack() as held:
         user, networks, hosts = _ask_for(options, num_processes, held)
-        ways = [tuple(fd for fd in (user, network) if fd is not None) for network in networks]
-        places = [(host, _FIRST_PORT) for host in hosts]
+        namespaces = [tuple(fd for fd in (user, network) if fd is not None) for network in networks]
+        endpoints = [(host, _FIRST_PORT) for host in hosts]
         if not hosts:
-            places = [(LOCAL_HOST, _FIRST_PORT + process) for process in range(num_processes)]
-            ways = ways * num_processes
-        addresses = [f"{host}:{port}" for host, port in places]
-        profilers = [f"{host}:{port + num_processes}" for host, port in places]
-        return Network(addresses, ways[:num_processes], profilers, [], held.pop_all())
+            endpoints = [(LOCAL_HOST, _FIRST_PORT + process) for process in range(num_processes)]
+            namespaces = namespaces * num_processes
+        addresses = [f"{host}:{port}" for host, port in endpoints]
+        profilers = [f"{host}:{port + num_processes}" for host, port in endpoints]
+        return Network(addresses, namespaces[:num_processes], profilers, [], held.pop_all())
 
 
 def _helper_of(options: NetworkOptions) -> str:

@@ -377,6 +377,25 @@ def test_the_head_of_a_loop_over_batches_frees_the_last_iterator(
     assert row.total_ms == pytest.approx(300.0 * len(EPOCHS), rel=0.15)
 
 
+@pytest.mark.parametrize(("input_ms", "kind"), [(0.1, "epoch-start"), (None, "own-lines")])
+def test_the_head_of_the_loop_over_steps_frees_the_iterator_if_steps_take_batches(
+    input_ms: float | None, kind: str, tmp_path: Path
+) -> None:
+    """No sample need be taken while a batch is, if it is there at once."""
+    gaps = _after_epochs(300.0, stack_place("python", 12, "for batch in data:"))
+    lines = [(12, "for batch in data:"), (14, "    train_step(batch)")]
+    run = write_run(
+        tmp_path / "run", replicas=1, steps=STEPS, windows=1, gaps=gaps, lines=lines, input_ms=0.1
+    )
+    events = run / "worker-0-0/events.jsonl"
+    records = read_records(events)
+    for record in records:
+        if record["kind"] == "step":
+            record["input_ms"] = input_ms
+    write_records(events, records)
+    assert _account(strategy_profiles.load(run)).row(f"loop/between/{kind}") is not None
+
+
 @pytest.mark.parametrize(
     ("text", "is_made"), [("x = next(iter(data))", True), ("x = next(batches)", False)]
 )

@@ -59,6 +59,8 @@ class Regions(Struct, frozen=True):
     first_ms: float
     """The first call, and the loop before it."""
     steps_ms: float
+    takes_batches: bool
+    """Whether the program's Python takes the batches of steps from a dataset."""
     gap: Ints
     """By sample the number of the step that began last before it; -1 before the first one."""
     is_before: Bools
@@ -144,6 +146,7 @@ def regions(
         after_ms=None if last_ns is None else max(0, last_ns - over_ns) / 1e6,
         first_ms=(first_end_ns - begin_ns) / 1e6,
         steps_ms=steps_ms,
+        takes_batches=bool(np.isfinite(steps.input_ms).any()),
         gap=np.searchsorted(steps.start_ns, at, side="right") - 1,
         is_before=at < begin_ns,
         is_first=is_first,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,8 +10,9 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from strategy_profiles.analysis.account.regions import Part, Regions, split
+from strategy_profiles.analysis.account.regions import Part, Regions, lines_of_steps, split
 from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.program_loops import loops_around
 from strategy_profiles.run.event_parts import StackPlace
 from strategy_profiles.tables.columns import Bools
 
@@ -89,7 +91,7 @@ def _held_ms(regions: Regions, parts: Sequence[Part], total_ms: float) -> float:
 
 def rows_of(parent: str, parts: Sequence[Part], regions: Regions, where: Where) -> Iterator[Row]:
     """Rows of these parts by kind, the longest first, each followed by its lines."""
-    starts = _starting_lines(regions.stacks.places)
+    starts = _starting_lines(regions.stacks.places) | _heads_of_loops(regions)
     kinds: dict[tuple[str, str], list[Part]] = defaultdict(list)
     schedules = any(place.call.startswith(_COORDINATOR) for place in regions.stacks.places)
     for part in parts:
@@ -184,6 +186,20 @@ def _starting_lines(places: Iterable[StackPlace]) -> set[tuple[str, int]]:
             or (place.doing == "input" and place.frames[-1].text.startswith("for "))
         )
     }
+
+
+def _heads_of_loops(regions: Regions) -> set[tuple[str, int]]:
+    """The heads of the loops that take a batch for each step, `for batch in dataset`.
+
+    A batch that is there is taken in no time, so no sample need be taken while one is.
+    """
+    heads = set[tuple[str, int]]()
+    for file, text in regions.stacks.sources.items() if regions.takes_batches else ():
+        for line in lines_of_steps(regions, file):
+            loops = loops_around(text, line, ())
+            if loops and isinstance(loops[-1], ast.For):
+                heads.add((file, loops[-1].lineno))
+    return heads
 
 
 def _line_of(place: StackPlace) -> tuple[str, int]:

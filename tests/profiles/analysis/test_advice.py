@@ -841,6 +841,7 @@ def test_a_layer_that_is_not_trained_is_named_where_it_takes_more_than_any_type_
         ("write_file", "tf.io.write_file(path, tf.io.encode_png(x))", "The line writes"),
         ("concat", "log = pd.concat([log, row])", "collect the rows"),
         ("NpzFile.__getitem__", "x = self.archive['x'][rows]", "take the array out of it once"),
+        ("Dataset.__getitem__", "x = self.flux[rows]", "by whole chunks"),
         (None, "c = self.base.execute('select v from t where id = ?', (i,))", "in one query"),
         (None, "self.base.execute('begin exclusive')", "The line calls self.base.execute"),
         (None, "time.sleep(0.1)", "several such waits"),
@@ -869,7 +870,8 @@ def test_what_to_do_about_a_line_between_steps_is_what_the_line_does(
         call,
     )
     rows = [row, *(each for each in facts.account.rows if each.row != row.row)]
-    found = advice_by_key(replace(facts, account=replace(facts.account, rows=tuple(rows))))
+    account = replace(facts.account, rows=tuple(rows))
+    found = advice_by_key(replace(facts, account=account, sources={"me/data.py": "import h5py"}))
     assert remedy in found["argument-copy" if call == "constant" else "between-steps"].advice
 
 

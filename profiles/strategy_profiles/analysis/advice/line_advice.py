@@ -17,6 +17,13 @@ _OF_NPZ = (
     "the array out of it once, before the loop."
 )
 _NPZ = "NpzFile.__getitem__"
+_OF_HDF5 = (
+    "A dataset of an HDF5 file is read and unpacked by whole chunks, however few rows are asked "
+    "for: read it into memory once, before the loop (`[:]`), if it fits. Otherwise ask for rows "
+    "that lie together, or write the file with chunks of a few rows."
+)
+_HDF5, _USES_H5PY = "Dataset.__getitem__", re.compile(r"\bh5py\b")
+"""The call, as libraries other than h5py have it as well."""
 _ASSIGNS = re.compile(r"Variable\.assign$")
 _OF_ASSIGN = (
     "assign() copies a whole array into the variable each time: change the variable itself, in a "
@@ -64,6 +71,9 @@ def advice_by_text(facts: Facts, line: Row | StackFrame, *, each_step: bool = Tr
     text = (line.text or "").strip()
     if (isinstance(line, Row) and line.call == _NPZ) or _reads_npz(facts, text):
         return _OF_NPZ
+    is_hdf5 = isinstance(line, Row) and line.call == _HDF5
+    if is_hdf5 and facts.first_line_of_sources(_USES_H5PY):
+        return _OF_HDF5
     if (advice := advice_on_text(text, each_step=each_step)) or not line.file or not line.line:
         return advice
     source = facts.sources.get(line.file, "")

@@ -39,7 +39,9 @@ class Program:
         self.process = subprocess.Popen(
             [sys.executable, "-P", *command, str(PROGRAM), str(pause_s)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=runs,
-            env=with_own_code(os.environ) | {"STRATEGY_LAB_TRACE_STRICT": "1"},
+            # a crash of the program leaves its stack in the output of the test
+            env=with_own_code(os.environ)
+            | {"STRATEGY_LAB_TRACE_STRICT": "1", "PYTHONFAULTHANDLER": "1"},
         )  # fmt: skip
 
     def begin(self, way: str) -> None:

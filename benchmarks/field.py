@@ -155,6 +155,8 @@ def diagnosis_of(profile: Profile) -> Diagnosis | None:
 def _kind(item: Finding) -> str:
     if item.key == "straggler" and "worker" in item.sentence.partition(":")[0].lower():
         return "late-worker"
+    if item.evidence.get("grows_ms"):
+        return "memory-growth"
     return KINDS.get(item.key, item.key)
 
 

@@ -1071,6 +1071,16 @@ def test_steps_that_are_long_for_a_while_do_not_grow(facts_with_illness: Any) ->
     assert "growing-steps" not in advice_by_key(beside_a_thread(facts))
 
 
+def test_growth_by_less_than_double_counts_if_the_lengths_follow_their_order() -> None:
+    """Gaps before each step in which a program searched all rows that it had kept: by 1.9 times."""
+    noise_ms = np.random.default_rng(1).normal(0.0, 5.0, 87)
+    grown = growth(np.linspace(80.0, 170.0, 87) + noise_ms)
+    assert grown is not None
+    assert 1.4 < grown[1] / grown[0] < 2.0
+    assert growth(np.linspace(10.0, 18.0, 87) + 2 * noise_ms) is None
+    assert growth(np.linspace(100.0, 120.0, 87)) is None
+
+
 def test_memory_that_grows_with_the_length_of_steps_follows_from_what_they_add_to(
     facts_with_illness: Any,
 ) -> None:

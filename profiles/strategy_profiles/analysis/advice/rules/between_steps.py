@@ -102,12 +102,13 @@ def find(facts: Facts) -> Iterator[Finding]:
             line, work, loop = _longest(facts, rows)
             grown = growth(facts.between.gaps_ms)
             adds = grown or (_adds(line) and any(growing_steps.find(facts)))
+            growth_words = f"{said_of_growth(grown)}{_adding(facts, line) if grown else ''}"
             at = at_line(facts, *rows, line=line, loop=loop)
             whole = _whole_function(facts, line, rows)
             yield finding(
                 facts,
                 KEY,
-                f"{subject} takes {how_long(facts, *rows)}{at}.{whole}{said_of_growth(grown)}",
+                f"{subject} takes {how_long(facts, *rows)}{at}.{whole}{growth_words}",
                 _on_growth(work) if adds else _advice(facts, line, work),
                 cost_of(facts, *rows),
                 grows_ms=list(grown) if grown else None,
@@ -167,6 +168,12 @@ def _is_no_copy(line: Row) -> bool:
 def _on_growth(work: LineWork) -> str:
     """What grows may be a list that is searched."""
     return of_search(work.searches) if work.searches else growing_steps.ADVICE
+
+
+def _adding(facts: Facts, line: Row) -> str:
+    """` train.py:56 (`...`) adds to a tensor or a list.`: what makes another line take longer."""
+    adding = None if _adds(line) else growing_steps.adding_line(facts)
+    return f" {growing_steps.said_of_adding(adding)}" if adding else ""
 
 
 def _adds(line: Row) -> bool:

@@ -59,6 +59,9 @@ GENERAL = ("communication-exposed", "idle", "not-captured", "tiny-batch", "waiti
 """Findings on a phase as a whole."""
 ONCE = ("tracing", "before-training")
 """Findings on the first step and on what comes before it: a longer run does not repeat them."""
+INPUT = "input-bound"
+BESIDE_INPUT = ("dispatch", "short-steps", "tiny-batch", "computation")
+"""Findings on what runs while the pipeline makes the next batch."""
 SMALL_BATCH, SINGLE = "tiny-batch", 1
 LEFT_OVER = "computation"
 """The finding on what is left if no remedy gains much."""
@@ -163,8 +166,12 @@ def ranked(unordered: Sequence[Finding]) -> tuple[Finding, ...]:
     """Sort: what is wrong with the run itself, what is worth saying by cost, the computation that
     is left, then the others by cost, unknown cost last.
 
-    A finding that follows from another one comes after it, whatever they cost.
+    A finding that follows from another one comes after it, whatever they cost. So does what runs
+    beside a pipeline whose batch each step waits for: with less of it, steps wait for longer. A
+    `fit` with 42 % Python and 25 % waiting took as long with eight steps in one call, and three
+    quarters of the time where the pipeline did less.
     """
+    paces = [_rank(item) for item in unordered if _sets_pace(item)]
     costs: dict[tuple[int, str], float] = {}
     for item in unordered:
         key = item.segment, item.key
@@ -172,7 +179,9 @@ def ranked(unordered: Sequence[Finding]) -> tuple[Finding, ...]:
 
     def order(item: Finding) -> tuple[int, float, bool]:
         cause = costs.get((item.segment, item.caused_by or ""), -math.inf)
-        return _tier(item), -max(_rank(item), cause), item.caused_by is not None
+        rank, is_beside = _rank(item), item.key in BESIDE_INPUT and bool(paces)
+        rank = min(rank, *paces) if is_beside else max(rank, cause)
+        return _tier(item), -rank, is_beside or item.caused_by is not None
 
     return tuple(sorted(unordered, key=order))
 
@@ -183,6 +192,11 @@ def _tier(item: Finding) -> int:
     if is_worth_saying(item):
         return 1
     return 2 if item.key == LEFT_OVER else _TOO_SMALL
+
+
+def _sets_pace(item: Finding) -> bool:
+    """Whether it says that steps wait for a pipeline that works beside them."""
+    return item.key == INPUT and bool(item.evidence.get("is_beside")) and is_worth_saying(item)
 
 
 def _is_small_batch(item: Finding) -> bool:

@@ -649,6 +649,26 @@ def test_a_short_wait_is_no_cause_on_a_machine_whose_load_is_unknown(
     assert ("input-bound" in found) is is_named
 
 
+@pytest.mark.parametrize(("draws", "says"), [("x", "cache()"), ("tf.random.normal(x)", "do less")])
+def test_examples_that_are_parsed_one_by_one_are_to_be_parsed_by_the_batch(
+    draws: str, says: str, facts_with_illness: Any
+) -> None:
+    parses = "    x = tf.io.parse_single_example(raw, SPEC)"
+    text = "\n".join(("def parse(raw):", parses, f"    return {draws}", "data = data.map(parse)"))
+    facts = with_lines(facts_with_illness("input-bound"), parses)
+    stage = Cause("input-stage", "Iterator::Root::Prefetch::Map", None, None, None, 3, 9.0, 9.0,
+                  9.0, None)  # fmt: skip
+    found = replace(
+        facts,
+        held_up=replace(facts.held_up, causes=(stage,)),
+        sources={"me/train.py": text},
+    )
+    advice = advice_by_key(found)["input-bound"].advice
+    assert "train.py:2" in advice
+    assert "tf.io.parse_example in a map() behind batch()" in advice
+    assert says in advice
+
+
 def test_a_pool_of_few_threads_of_the_pipeline_is_named(facts_with_illness: Any) -> None:
     facts = facts_with_illness("input-bound")
     stage = Cause("input-stage", "Iterator::Root::MapAndBatch", None, None, None, 3, 9.0, 9.0, 9.0,

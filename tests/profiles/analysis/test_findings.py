@@ -743,6 +743,21 @@ def test_a_small_batch_comes_after_what_can_be_mended_without_another_batch() ->
     assert ranked([of("dispatch", 0.24), single])[0] is single
 
 
+def test_what_runs_beside_a_pipeline_that_steps_wait_for_comes_after_it() -> None:
+    """A `fit` was as slow with less Python around its calls, and faster with a cheaper `map`."""
+
+    def of(key: str, share: float, **evidence: bool) -> Finding:
+        return Finding(key, 0, "", "", Cost(10.0 * share, share, share, "derived"), evidence)
+
+    python, between = of("dispatch", 0.42), of("between-steps", 0.3)
+    ahead = of("input-bound", 0.25, is_beside=True)
+    assert ranked([python, between, ahead]) == (between, ahead, python)
+    inside = of("input-bound", 0.25, is_beside=False)
+    assert ranked([python, between, inside]) == (python, between, inside)
+    short = of("input-bound", 0.05, is_beside=True)
+    assert ranked([python, short]) == (python, short)
+
+
 def test_a_function_that_is_traced_once_more_is_no_finding(tmp_path: Path) -> None:
     again = [{"step": 7, "function": "train_step", "num_traces": 1}]
     assert "retracing" not in findings_of_run(

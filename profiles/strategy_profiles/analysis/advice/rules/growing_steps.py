@@ -5,10 +5,10 @@
 Compares the median step of each quarter of the run: each one is longer than the one before, and the
 last one is twice as long as the first, or more; 1.4 times is enough where the lengths follow the
 order of the steps (a rank correlation of 0.8). Of 64 steps or more, no eighth is much shorter than
-the one before. Steps with fewer examples, and those that begin an epoch, are left out. Not if other programs used a tenth of the cores or more, or another thread of
-the program runs Python. Names a line of the
-program between the steps that adds to a tensor or a list, if one was sampled; else the op that
-takes longer in the later half of the captured steps than in the earlier one.
+the one before. Steps with fewer examples, and those that begin an epoch, are left out. Not if other
+programs used a tenth of the cores or more, or another thread of the program runs Python. Names a
+line of the program between the steps that adds to a tensor or a list, if one was sampled; else the
+op that takes longer in the later half of the captured steps than in the earlier one.
 
 ## Why is this slow
 

@@ -11,7 +11,8 @@ samples are at. If the stage makes elements, the first batches of epochs count a
 Without such a stage, a wait of less than 2 ms is the call of the iterator, not the input; less than
 20 ms, if stages were at work for a smaller part, or those by which tf.distribute hands batches to
 devices. Neither holds if a collective runs while the program asks for the batch: then workers wait
-for each other there, in each step. Names the worker whose own batch is late.
+for each other there, in each step. Names the worker whose own batch is late. If threads of the
+pipeline work while a step runs, and most steps wait, this comes before what else the steps do.
 
 ## Why is this slow
 
@@ -50,6 +51,7 @@ from strategy_profiles.analysis.facts import (
 from strategy_profiles.analysis.input_share import INPUT_BOUND_SHARE
 from strategy_profiles.analysis.input_stages import OF_DISTRIBUTE
 from strategy_profiles.analysis.late_replicas import who_waits
+from strategy_profiles.analysis.map_calls import MapCall
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import OF_KERAS, PYTHON_OF_INPUT, SourceLine
@@ -93,6 +95,8 @@ _TENSORFLOW_IN_KERAS = (
     "compute with NumPy, or do it once for all batches before training, or as ops in the model or "
     "in a dataset's map()."
 )
+_OF_SINGLE = re.compile(r"\bparse_single_example\(")
+_WORKS_AHEAD = re.compile(r"::(?:Prefetch|ParallelMap|ParallelInterleave|MapAndBatch)")
 _POOL = re.compile(r"\bprivate_threadpool_size\s*=\s*([1-9]\d*)")
 _CALLS_TENSORFLOW = re.compile(r"\b(?:tf|keras)\.\w|\.numpy\(")
 _OF_EXAMPLES = (
@@ -173,6 +177,7 @@ def _waits(facts: Facts) -> Iterator[Finding]:
         mean_ms=waited,
         stage=stage.name if stage else None,
         stage_ms=stage.each_ms if stage else None,
+        is_beside=_is_beside(stage),
     )
 
 
@@ -205,6 +210,11 @@ def line_of_input(facts: Facts) -> SourceLine | None:
     return facts.only_line(*texts)
 
 
+def _is_beside(stage: Cause | None) -> bool:
+    """Whether threads of its own make the next batch while a step runs."""
+    return stage is not None and _WORKS_AHEAD.search(stage.name) is not None
+
+
 def _waited_ms(facts: Facts) -> float | None:
     """How long a captured step waits for its batch; None if that is not known.
 
@@ -232,7 +242,9 @@ def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Fin
             f"{units.share(measured.median_share)} of it."
         )
         cost = per_step(facts, measured.median_ms or 0.0, measured.median_wall_ms or 0.0)
+        is_beside = _is_beside(stage)
     else:
+        is_beside = False
         mean_ms = measured.mean_ms or 0.0
         sentence = (
             f"{measured.num_waiting:,} of {units.counted(measured.num_steps, 'step')} wait for "
@@ -261,6 +273,7 @@ def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Fin
         median_ms=measured.median_ms,
         stage=stage.name if stage else None,
         stage_ms=stage.each_ms if stage else None,
+        is_beside=is_beside,
     )
 
 
@@ -344,10 +357,25 @@ def _of_pool(facts: Facts) -> str:
 
 
 def _of_map(facts: Facts, stage: Cause) -> str | None:
-    """By what the function of the only call of map() does; None if there are several."""
+    """Of a stage that calls the function of the only map(); None if there are several."""
     if not _kind(stage).startswith(("Map", "ParallelMap")) or len(facts.maps) != 1:
         return None
-    call, name = facts.maps[0], f"`{facts.maps[0].function}`"
+    return _by_function(facts, facts.maps[0], is_parallel=_kind(stage) == "ParallelMap")
+
+
+def _parses_singles(facts: Facts) -> str:
+    line = facts.first_line_of_sources(_OF_SINGLE)
+    if line is None:
+        return ""
+    return (
+        f"{line.place} (`{line.text.strip()}`) parses one example at a time: call "
+        "tf.io.parse_example in a map() behind batch(), which parses a whole batch. "
+    )
+
+
+def _by_function(facts: Facts, call: MapCall, *, is_parallel: bool) -> str:
+    """By what the function of a map() does."""
+    name = f"`{call.function}`"
     kept = (
         f"keep its output by cache() where it fits into memory, as {name} draws nothing and makes "
         "the same in each epoch"
@@ -359,7 +387,9 @@ def _of_map(facts: Facts, stage: Cause) -> str | None:
             f"once for a batch, not for each example. Otherwise do less in it{cached}."
         )
     less = f"do less in {name}"
-    if not call.is_parallel and _kind(stage) != "ParallelMap":
+    if singles := _parses_singles(facts):
+        return f"{singles}Otherwise {less if call.draws else kept}."
+    if not call.is_parallel and not is_parallel:
         less = f"call map() with num_parallel_calls=tf.data.AUTOTUNE, and {less}"
     if not call.draws:
         return f"{kept[0].upper()}{kept[1:]}; or {less}."

@@ -1512,6 +1512,9 @@ def test_a_map_that_the_autotuner_made_parallel_is_to_be_so_without_it(tmp_path:
         advice = advice_by_key(found)["epoch-start"].advice
         assert "autotune.enabled = False" in advice
         assert ("Give map() at train.py:1 num_parallel_calls" in advice) == is_plain
+    of_arrays = replace(facts, sources={"me/train.py": "model.fit(x, y, epochs=9)"})
+    advice = advice_by_key(of_arrays)["epoch-start"].advice
+    assert advice.startswith("If fit() is given arrays, make a dataset of them")
 
 
 def test_few_threads_come_before_what_follows_from_them(

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 
 from strategy_profiles.analysis.account.row import Row
@@ -47,6 +48,11 @@ _EPOCHS = 4
 _NO_AUTOTUNE = (
     "Switch the autotuner of the data off, validation data included: options = tf.data.Options(); "
     "options.autotune.enabled = False; dataset = dataset.with_options(options)."
+)
+_DATASET = re.compile(r"[Dd]ataset|tf\.data\b|Sequence\b")
+_OF_ARRAYS = (
+    "If fit() is given arrays, make a dataset of them: "
+    "dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).batch(32)."
 )
 _BY_CHANCE = (
     "An iterator is freed only once the autotuner of tf.data wakes, which it does 10, 30, 70, ... "
@@ -169,7 +175,8 @@ def _without_autotuner(facts: Facts) -> str:
     """
     plain = next((call for call in facts.maps if not call.is_parallel), None)
     if plain is None:
-        return _NO_AUTOTUNE
+        has_dataset = facts.maps or facts.first_line_of_sources(_DATASET) is not None
+        return _NO_AUTOTUNE if has_dataset or not facts.sources else f"{_OF_ARRAYS} {_NO_AUTOTUNE}"
     return (
         f"{_NO_AUTOTUNE} Give map() at {plain.at.place} num_parallel_calls=tf.data.AUTOTUNE then: "
         "without the autotuner, it would call its function for one element at a time."

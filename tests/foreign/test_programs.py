@@ -115,6 +115,12 @@ PROGRAMS = {
         **UNSPREAD,
         notes=("Steps are found by `tf.GradientTape` (eager_variables.py:14)",),
     ),
+    "eager_jacobian": Expected(
+        12,
+        batch=8,
+        **UNSPREAD,
+        notes=("Steps are found by `tf.GradientTape` (eager_jacobian.py:13)",),
+    ),
     "gradients_beside": Expected(
         10,
         **UNSPREAD,

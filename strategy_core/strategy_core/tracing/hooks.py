@@ -20,6 +20,7 @@ from strategy_core.private_tf import tracing as private_tf
 from strategy_core.recorder.examples import num_examples
 from strategy_core.runtime.source_place import place_of_program
 from strategy_core.tracing.assigned import watch_variables
+from strategy_core.tracing.calls import Call
 from strategy_core.tracing.eager_steps import EagerSteps, part_of_step
 from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.lookup import Lookup
@@ -45,6 +46,8 @@ def install(session: Session) -> None:
     Lookup(tf.distribute.TPUStrategy, "run", hooks.strategy_run)
     Lookup(tf.GradientTape, "__enter__", hooks.tape)
     Lookup(tf.GradientTape, "gradient", hooks.gradient)
+    for name in ("jacobian", "batch_jacobian"):
+        Lookup(tf.GradientTape, name, hooks.jacobian)
     for kind in private_tf.iterator_types():
         _NextBatch(session, kind, "__next__")
     watch_variables(session.assigns)
@@ -133,6 +136,15 @@ class _Hooks:
         self._session.gradient(tape)
         return method
 
+    def jacobian(self, tape: Any, method: Method) -> Method:
+        """It computes many gradients, in a `tf.function` of its own that is no step."""
+        session = self._session
+        if not (session.may_step_eagerly and tf.executing_eagerly()):
+            return method
+        self._eager.gradient_begins(tape)
+        inside = functools.partial(_in_eager_step, session, method)
+        return functools.partial(part_of_step, self._eager, False, inside)
+
 
 def _is_in_replica() -> bool:
     """Whether this thread runs a replica for a call of another one, as MirroredStrategy has it."""
@@ -155,6 +167,20 @@ def outermost_call(
         raise
     session.end_call(call, result, None)
     return result
+
+
+def _in_eager_step(session: Session, method: Method, /, *args: Any, **kwargs: Any) -> Any:
+    """Call what calls functions that are no steps."""
+    caller = session.this_thread
+    call = caller.eager
+    if call is None:  # a gradient that is no step either
+        call = Call()
+        call.unit = Unit("tf.GradientTape", "", is_eager=True)
+    caller.call = call
+    try:
+        return method(*args, **kwargs)
+    finally:
+        caller.call = None
 
 
 def _run(session: Session, strategy: Any, method: Method, /, *args: Any, **kwargs: Any) -> Any:

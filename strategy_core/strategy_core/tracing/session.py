@@ -347,10 +347,16 @@ class Session:
             self.has_scheduled = False
             self.end_if_due()
 
+    def _open_call(self) -> Call | None:
+        """The outermost call that this thread is in, or that it runs a replica for. None in an
+        eager step, which has no graph."""
+        call = self.this_thread.call or (self.open_calls[-1] if self.open_calls else None)
+        return None if call is None or call.unit.is_eager else call
+
     @guarded
     def gradient(self, tape: Any) -> None:
         """`GradientTape.gradient` is about to be called in this thread."""
-        call = self.this_thread.call or (self.open_calls[-1] if self.open_calls else None)
+        call = self._open_call()
         if call is None:
             return
         self._note_variables(call.unit, tape)
@@ -367,7 +373,7 @@ class Session:
     @guarded
     def tape_in_graph(self, program: FrameType) -> None:
         """A function of the program, of a replica perhaps, begins to record a tape in a trace."""
-        call = self.this_thread.call or (self.open_calls[-1] if self.open_calls else None)
+        call = self._open_call()
         if call is None:
             return
         from strategy_core.tracing.undivided import batch_like
@@ -438,7 +444,7 @@ class Session:
     @guarded
     def assigns(self) -> None:
         """A variable that gradients were computed of is about to get another value."""
-        call = self.this_thread.call or (self.open_calls[-1] if self.open_calls else None)
+        call = self._open_call()
         if call is not None:
             call.unit.is_update = True
         elif self.recording is not None and self._is_owner():
@@ -484,7 +490,7 @@ class Session:
     @guarded
     def applies(self, optimizer: Any) -> None:
         """An optimizer is about to be applied."""
-        call = self.this_thread.call or (self.open_calls[-1] if self.open_calls else None)
+        call = self._open_call()
         if call is not None:
             call.unit.applies(optimizer)
             self.first_call(call.unit)

@@ -66,6 +66,13 @@ _GATHER_INSIDE = (
 )
 
 
+_VECTORIZES = re.compile(r"\.(?:batch_)?jacobian\(|\bvectorized_map\(")
+_VECTORIZED_INSIDE = (
+    "Put @tf.function on the function that calls this line: outside of one, jacobian() and "
+    "tf.vectorized_map() make a new function in each call, and trace it."
+)
+
+
 def find(facts: Facts) -> Iterator[Finding]:
     """A function that is traced again and again; the first step's tracing is no fault."""
     between = next((row for row in large_rows(facts, "tracing") if _comes_back(row)), None)
@@ -89,7 +96,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         said,
-        _GATHER_INSIDE if is_gather else _about_tracing(facts, argument, name),
+        _GATHER_INSIDE if is_gather else _about_tracing(facts, argument, name, between),
         cost,
         place=place,
         function=name or None,
@@ -171,7 +178,10 @@ def _longer_than_the_others(facts: Facts) -> Cost | None:
     return over_all_steps(facts, float(longer[longer > 0].sum()), "derived")
 
 
-def _about_tracing(facts: Facts, argument: str | None, name: str) -> str:
+def _about_tracing(facts: Facts, argument: str | None, name: str, between: Row | None) -> str:
+    row = between or facts.account.row("loop/steps/tracing")
+    if row is not None and _VECTORIZES.search(main_line(facts, row).text or ""):
+        return _VECTORIZED_INSIDE
     is_of_keras = argument is None and name in _OF_KERAS
     if argument == COMPILED_AGAIN or is_of_keras or not name:
         compiled = facts.said_at(".compile(")

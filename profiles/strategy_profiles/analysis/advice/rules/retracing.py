@@ -81,10 +81,11 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     argument = facts.retracing.argument if in_steps else None
     said, name, cost, building_ms = in_steps or ("", "", None, None)
-    place, is_gather = None, False
+    row = facts.account.row("loop/steps/tracing") if in_steps else None
+    place, is_gather = main_line(facts, row).place if row else None, False
     if between is not None:
         line = main_line(facts, between)
-        place, is_gather = line.place, in_steps is None and line.call == GATHER
+        place, is_gather = place or line.place, in_steps is None and line.call == GATHER
         subject = (
             "Tracing between steps" if in_steps else "Functions are traced again between steps: it"
         )
@@ -190,7 +191,10 @@ def _about_tracing(facts: Facts, argument: str | None, name: str, between: Row |
             f"Build and compile the model once, before the loop{not_there}: "
             "compile throws the functions of "
             "fit, evaluate and predict away. A new learning rate needs no compile: assign "
-            "model.optimizer.learning_rate. Create each tf.function once, outside the loop."
+            "model.optimizer.learning_rate. A training that begins with new weights, such as that "
+            "of a fold, needs no new model: after model.optimizer.build(model.trainable_variables) "
+            "keep the first values of model.weights and model.optimizer.variables, and assign them "
+            "again. Create each tf.function once, outside the loop."
         )
     if argument is None or argument.startswith(MADE_AGAIN):
         return (

@@ -121,6 +121,8 @@ PROGRAMS = {
         **UNSPREAD,
         notes=("Steps are found by `tf.GradientTape` (eager_jacobian.py:13)",),
     ),
+    "tf1_gradients": Expected(10, batch=8, **UNSPREAD),
+    "tf1_minimize": Expected(10, batch=8, **UNSPREAD),
     "gradients_beside": Expected(
         10,
         **UNSPREAD,

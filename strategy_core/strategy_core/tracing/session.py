@@ -446,9 +446,21 @@ class Session:
         """A variable that gradients were computed of is about to get another value."""
         call = self._open_call()
         if call is not None:
+            self._look_for_gradients(call)
             call.unit.is_update = True
         elif self.recording is not None and self._is_owner():
             self.recording.is_assigned = True
+
+    def _look_for_gradients(self, call: Call) -> None:
+        """Before variables change in a call: `tf.gradients`, which no hook sees, may have computed
+        gradients in its graph, as in programs that were written for TensorFlow 1."""
+        if call.unit.trains:
+            return
+        from strategy_core.tracing.several_steps import has_gradients
+
+        if has_gradients():
+            self._look_at_graph(call.unit, is_gradient=True)
+            self._begins_to_train(call)
 
     def first_call(self, owner: Any) -> None:
         """A function that trains is called for the first time."""
@@ -492,6 +504,7 @@ class Session:
         """An optimizer is about to be applied."""
         call = self._open_call()
         if call is not None:
+            self._look_for_gradients(call)
             call.unit.applies(optimizer)
             self.first_call(call.unit)
             if call.iterations is None and call.unit.optimizer is optimizer:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
 from strategy_core.tracing.values import read_variable
+
+_OF_GRADIENTS = re.compile(r"(?:^|/)gradients(?:_\d+)?/")
 
 
 def outermost_graph() -> Any:
@@ -19,6 +22,14 @@ def outermost_graph() -> Any:
 def is_in_loop() -> bool:
     """Whether the ops that are being traced belong to the body of a loop on the device."""
     return any(private_tf.is_loop_body(graph) for graph in _graphs())
+
+
+def has_gradients() -> bool:
+    """Whether `tf.gradients` has made ops of a graph that is being traced: it puts them into a name
+    scope of its own, and a `GradientTape` into another."""
+    return any(
+        _OF_GRADIENTS.search(op.name) for graph in _graphs() for op in graph.get_operations()
+    )
 
 
 def iterations(optimizer: Any) -> int | None:

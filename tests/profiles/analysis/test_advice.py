@@ -639,6 +639,37 @@ def test_a_stage_of_the_input_is_named_as_the_program_names_it(
     assert f"It is at train.py:10 (`{text}`)" in found.sentence
 
 
+@pytest.mark.parametrize(
+    ("stages", "text", "says"),
+    [
+        (
+            ("DirectedInterleave::ParallelMapV2", "DirectedInterleave::ParallelMapV2::Random"),
+            "data = tf.data.Dataset.sample_from_datasets(parts)",
+            "mix their indices",
+        ),
+        (
+            ("DirectedInterleave::ParallelMapV2::Filter::Zip::Map",),
+            "data = data.rejection_resample(label_of, [0.5, 0.5]).map(lambda _, pair: pair)",
+            "throws most of them away",
+        ),
+        (("DirectedInterleave::ParallelMapV2",), "data = data.map(f)", "map()"),
+    ],
+)
+def test_a_stage_that_a_call_makes_of_others_is_named_as_that_call(
+    stages: tuple[str, ...], text: str, says: str, facts_with_illness: Any
+) -> None:
+    facts = with_lines(facts_with_illness("input-bound"), text)
+    causes = tuple(
+        Cause("input-stage", f"Iterator::Root::Prefetch::{name}", None, None, None, 3, 9.0 / n, 9.0,
+              9.0, None)
+        for n, name in enumerate(stages, 1)
+    )  # fmt: skip
+    held_up = replace(facts.held_up, causes=causes)
+    found = advice_by_key(replace(facts, held_up=held_up, sources={"me/train.py": text}))
+    assert says in found["input-bound"].advice
+    assert ("map()" in found["input-bound"].sentence) is (says == "map()")
+
+
 @pytest.mark.parametrize(("waited_ms", "is_named"), [(0.6, False), (3.0, True)])
 def test_a_short_wait_is_no_cause_on_a_machine_whose_load_is_unknown(
     waited_ms: float, is_named: bool, facts_with_illness: Any

@@ -139,6 +139,14 @@ KINDS = {
         ("sample_from_datasets(", "choose_from_datasets("),
         makes_elements=True,
     ),
+    "RejectionResample": InputKind(
+        "rejection_resample()",
+        "It makes examples of frequent classes, and throws most of them away. Make a dataset of "
+        "each class, of rows that NumPy chooses (`x[y == c]`), with shuffle(), repeat() and "
+        "batch(), and zip() them or mix them by sample_from_datasets().",
+        ("rejection_resample(",),
+        makes_elements=True,
+    ),
     "GroupByWindow": InputKind(
         "bucket_by_sequence_length() or group_by_window()",
         "Its functions run for each element: let the one that gives the key only read a length "

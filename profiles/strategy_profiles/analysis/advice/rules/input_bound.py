@@ -97,6 +97,7 @@ _TENSORFLOW_IN_KERAS = (
 )
 _OF_SINGLE = re.compile(r"\bparse_single_example\(")
 _WORKS_AHEAD = re.compile(r"::(?:Prefetch|ParallelMap|ParallelInterleave|MapAndBatch)")
+_MIXES, _RESAMPLES = "DirectedInterleave", re.compile(r"\brejection_resample\(")
 _POOL = re.compile(r"\bprivate_threadpool_size\s*=\s*([1-9]\d*)")
 _CALLS_TENSORFLOW = re.compile(r"\b(?:tf|keras)\.\w|\.numpy\(")
 _OF_EXAMPLES = (
@@ -122,7 +123,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     """The wait for batches, with that for the first ones of epochs if it has the same cause."""
     first = large_rows(facts, "first-batch", "loop/steps")
     for item in _waits(facts):
-        if not first or item.cost is None or not _makes_elements(_limiting_stage(facts)):
+        if not first or item.cost is None or not _makes_elements(facts, _limiting_stage(facts)):
             yield item
             continue
         both_ms = item.cost.ms * facts.account.num_steps + first[0].total_ms
@@ -137,11 +138,11 @@ def find(facts: Facts) -> Iterator[Finding]:
 def is_behind_first_batches(facts: Facts) -> bool:
     """Whether the stage that makes usual steps wait makes the first steps of epochs wait longer: it
     makes the elements that shuffle() fills its buffer with."""
-    return _makes_elements(_limiting_stage(facts)) and any(_waits(facts))
+    return _makes_elements(facts, _limiting_stage(facts)) and any(_waits(facts))
 
 
-def _makes_elements(stage: Cause | None) -> bool:
-    known = _input_kind(stage) if stage is not None else None
+def _makes_elements(facts: Facts, stage: Cause | None) -> bool:
+    known = _input_kind(facts, stage) if stage is not None else None
     return known is not None and known.makes_elements
 
 
@@ -201,7 +202,7 @@ def line_of_input(facts: Facts) -> SourceLine | None:
     stage = _limiting_stage(facts)
     if stage is None:
         return None
-    known = _input_kind(stage)
+    known = _input_kind(facts, stage)
     texts = known.texts if known is not None else ()
     if _python_of(facts, stage):
         texts = PYTHON_OF_INPUT
@@ -277,10 +278,10 @@ def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Fin
     )
 
 
-def _limit(stage: Cause | None) -> str:
+def _limit(facts: Facts, stage: Cause | None) -> str:
     if stage is None or stage.each_ms is None:
         return ""
-    known = _input_kind(stage)
+    known = _input_kind(facts, stage)
     named = f"{known.name}, " if known else ""
     path = stage.name.removeprefix("Iterator::Root::").replace("::", " > ")
     each, of = units.milliseconds(stage.each_ms), "batch" if "Batch" in _kind(stage) else "element"
@@ -293,7 +294,7 @@ def _reason(facts: Facts, stage: Cause | None) -> str:
     at = f" It is at {line.place} (`{line.text.strip()}`)." if line else ""
     if line and most and line.text.lstrip().startswith("def "):
         at = ""  # the line of its Python is a better one
-    return f"{_limit(stage)}{_python(facts, stage)}{at}{most}"
+    return f"{_limit(facts, stage)}{_python(facts, stage)}{at}{most}"
 
 
 def waits_for_python(facts: Facts) -> bool:
@@ -331,13 +332,15 @@ def _advice(facts: Facts, stage: Cause | None) -> str:
         return of_python.strip()  # the call that is slow, wherever it runs
     if _python_of(facts, stage) is not None:
         return f"{_IN_PYTHON}{of_python}"
-    known = _input_kind(stage)
+    known = _input_kind(facts, stage)
     if known is None:
         return _RUN_AHEAD
     if _CACHE.search(stage.name):
         return _BEHIND_CACHE
     skips = f"{_SKIP_FIRST} " if "Skip::" in stage.name else ""
-    own = _of_generator(facts, stage) or _of_map(facts, stage) or _of_singles(facts, stage)
+    own = _of_generator(facts, stage) or _of_singles(facts, stage)
+    if known is KINDS.get(_kind(stage)):
+        own = own or _of_map(facts, stage)
     of_python = f"{of_python.strip()} " if of_python else ""
     return f"{_of_pool(facts)}{skips}{of_python}{own or known.advice}"
 
@@ -407,7 +410,7 @@ def _of_singles(facts: Facts, stage: Cause) -> str | None:
     num_elements = max((each.count for each in below), default=0.0)
     if not _kind(stage).startswith("Batch") or num_elements < MANY_ELEMENTS:
         return None
-    names = [known.name for each in below if (known := _input_kind(each))]
+    names = [known.name for each in below if (known := _input_kind(facts, each))]
     return (
         f"{units.listed([*names, 'batch()'])} pass on about {num_elements:,.0f} single elements a "
         "step. Take the rows of a batch at once: a dataset of shuffled row numbers, with "
@@ -429,7 +432,22 @@ def _of_generator(facts: Facts, stage: Cause) -> str | None:
     return _OF_EXAMPLES if makes_examples else None
 
 
-def _input_kind(stage: Cause) -> InputKind | None:
+def _input_kind(facts: Facts, stage: Cause) -> InputKind | None:
+    """What is known of a stage, or of the call of the program that makes it among others.
+
+    sample_from_datasets() draws the numbers of its datasets by a map() of its own, and
+    rejection_resample() is made of filter(), map() and zip().
+    """
+    *above, last = stage.name.split("::")
+    if _MIXES in (*above, last) and facts.first_line_of_sources(_RESAMPLES) is not None:
+        return KINDS["RejectionResample"]
+    below = (each.name for each in facts.held_up.of_kind("input-stage"))
+    if (
+        above
+        and above[-1] == _MIXES
+        and any(name.startswith(f"{stage.name}::") and name.endswith("::Random") for name in below)
+    ):
+        return KINDS[_MIXES]
     return KINDS.get(_kind(stage))
 
 

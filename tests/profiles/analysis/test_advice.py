@@ -893,6 +893,7 @@ def test_a_layer_that_is_not_trained_is_named_where_it_takes_more_than_any_type_
         ("concat", "log = pd.concat([log, row])", "collect the rows"),
         ("NpzFile.__getitem__", "x = self.archive['x'][rows]", "take the array out of it once"),
         ("Dataset.__getitem__", "x = self.flux[rows]", "by whole chunks"),
+        ("StrategyBase.reduce", "mean = strategy.reduce('MEAN', v, None)", "behind that call"),
         (None, "c = self.base.execute('select v from t where id = ?', (i,))", "in one query"),
         (None, "self.base.execute('begin exclusive')", "The line calls self.base.execute"),
         (None, "time.sleep(0.1)", "several such waits"),

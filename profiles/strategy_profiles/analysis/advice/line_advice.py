@@ -17,6 +17,11 @@ _OF_NPZ = (
     "the array out of it once, before the loop."
 )
 _NPZ = "NpzFile.__getitem__"
+_REDUCE = "StrategyBase.reduce"
+_OF_REDUCE = (
+    "Outside of a tf.function, Python runs the ops of each strategy.reduce() one by one: reduce "
+    "in the function that calls strategy.run(), behind that call, and return what it gives."
+)
 _OF_HDF5 = (
     "A dataset of an HDF5 file is read and unpacked by whole chunks, however few rows are asked "
     "for: read it into memory once, before the loop (`[:]`), if it fits. Otherwise ask for rows "
@@ -72,6 +77,8 @@ def advice_by_text(facts: Facts, line: Row | StackFrame, *, each_step: bool = Tr
     if (isinstance(line, Row) and line.call == _NPZ) or _reads_npz(facts, text):
         return _OF_NPZ
     is_hdf5 = isinstance(line, Row) and line.call == _HDF5
+    if isinstance(line, Row) and line.call == _REDUCE:
+        return _OF_REDUCE
     if is_hdf5 and facts.first_line_of_sources(_USES_H5PY):
         return _OF_HDF5
     if (advice := advice_on_text(text, each_step=each_step)) or not line.file or not line.line:

@@ -653,6 +653,7 @@ def test_a_stage_of_the_input_is_named_as_the_program_names_it(
             "throws most of them away",
         ),
         (("DirectedInterleave::ParallelMapV2",), "data = data.map(f)", "map()"),
+        (("MapAndBatch",), "data = image_dataset_from_directory(root)", "call cache()"),
     ],
 )
 def test_a_stage_that_a_call_makes_of_others_is_named_as_that_call(

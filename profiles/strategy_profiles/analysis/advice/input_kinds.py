@@ -147,6 +147,14 @@ KINDS = {
         ("rejection_resample(",),
         makes_elements=True,
     ),
+    "Directory": InputKind(
+        "decoding the files of a directory",
+        "It decodes each file again in each epoch: call cache() on the dataset, and prefetch() "
+        "behind it, where what it makes fits into memory. Otherwise store files of the size that "
+        "the model reads.",
+        ("_dataset_from_directory(",),
+        makes_elements=True,
+    ),
     "GroupByWindow": InputKind(
         "bucket_by_sequence_length() or group_by_window()",
         "Its functions run for each element: let the one that gives the key only read a length "

@@ -80,7 +80,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{units.size(largest.bytes)}, as large as the variable, however few rows a step uses."
         + "".join(takes),
         _ADVICE
-        if update_ms is None or others_ms
+        if update_ms is None
         else _ADVICE_ON_OPTIMIZER.format(at=facts.said_at(*_OPTIMIZERS)),
         per_step(facts, sum(known.values()), wall) if known and wall else None,
         place=at.removeprefix(" at ") or None,

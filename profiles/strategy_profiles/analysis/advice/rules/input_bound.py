@@ -98,6 +98,7 @@ _TENSORFLOW_IN_KERAS = (
 _OF_SINGLE = re.compile(r"\bparse_single_example\(")
 _WORKS_AHEAD = re.compile(r"::(?:Prefetch|ParallelMap|ParallelInterleave|MapAndBatch)")
 _MIXES, _RESAMPLES = "DirectedInterleave", re.compile(r"\brejection_resample\(")
+_DIRECTORY = re.compile(r"_dataset_from_directory\(")
 _POOL = re.compile(r"\bprivate_threadpool_size\s*=\s*([1-9]\d*)")
 _CALLS_TENSORFLOW = re.compile(r"\b(?:tf|keras)\.\w|\.numpy\(")
 _OF_EXAMPLES = (
@@ -435,8 +436,8 @@ def _of_generator(facts: Facts, stage: Cause) -> str | None:
 def _input_kind(facts: Facts, stage: Cause) -> InputKind | None:
     """What is known of a stage, or of the call of the program that makes it among others.
 
-    sample_from_datasets() draws the numbers of its datasets by a map() of its own, and
-    rejection_resample() is made of filter(), map() and zip().
+    sample_from_datasets() draws the numbers of its datasets by a map() of its own, as Keras's
+    datasets of directories decode, and rejection_resample() is made of filter(), map() and zip().
     """
     *above, last = stage.name.split("::")
     if _MIXES in (*above, last) and facts.first_line_of_sources(_RESAMPLES) is not None:
@@ -448,6 +449,8 @@ def _input_kind(facts: Facts, stage: Cause) -> InputKind | None:
         and any(name.startswith(f"{stage.name}::") and name.endswith("::Random") for name in below)
     ):
         return KINDS[_MIXES]
+    if "Map" in _kind(stage) and not facts.maps and facts.first_line_of_sources(_DIRECTORY):
+        return KINDS["Directory"]
     return KINDS.get(_kind(stage))
 
 

@@ -404,6 +404,7 @@ def test_a_function_that_is_made_for_each_call_is_traced_again_each_time(
     assert main.advice.startswith("Create each tf.function once, outside the loop")
 
 
+@pytest.mark.long
 def test_the_remedy_for_a_model_that_is_compiled_before_each_fit_is_to_compile_once(
     programs: Runner,
 ) -> None:

@@ -50,6 +50,7 @@ def test_no_file_outside_a_leaf_imports_it() -> None:
     assert wrong == []
 
 
+@pytest.mark.long(keep=8)
 @pytest.mark.slow
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_without_a_leaf_exactly_what_it_adds_is_gone_and_all_contracts_hold(

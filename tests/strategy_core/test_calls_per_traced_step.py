@@ -95,6 +95,7 @@ print(min(counts))
 """
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("program", "most"), [(PROGRAM, MOST_CALLS), (FIT, MOST_CALLS_OF_FIT)], ids=["custom", "fit"]
 )

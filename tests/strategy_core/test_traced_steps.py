@@ -154,6 +154,19 @@ def test_a_step_without_a_batch_and_one_with_two_follow_usual_ones(program: Prog
     ]  # fmt: skip
 
 
+def test_the_first_step_of_an_eager_loop_without_batches_is_recorded(program: Program) -> None:
+    tape = program.function("tf.GradientTape")
+    tape.is_eager, tape.is_update = True, False
+    for ms in (9, 4, 4, 4):
+        call = program.session.begin_eager(tape)
+        assert call is not None
+        program.passes(ms)
+        for is_update in (False, True):
+            program.session.eager_part_done(call, None, is_update=is_update)
+    # The fourth step is open until another one begins.
+    assert [wall for wall, *_ in program.wall_input_examples_loss()] == [9.0, 4.0, 4.0]
+
+
 def test_a_call_that_raises_and_one_beside_the_training_are_no_steps(program: Program) -> None:
     batches, train = Batches(), program.function("train")
     evaluate = program.function("evaluate", trains=False)

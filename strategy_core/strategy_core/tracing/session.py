@@ -189,7 +189,6 @@ class Session:
             call = Call()
             call.unit, call.caller = unit, caller
             call.start_ns, call.begin_ns = time.time_ns(), time.monotonic_ns()
-            unit.num_calls += 1
             skips = self.leaves_out_next and self._skips(unit)
             if self.recording is None and unit.trains and not skips:
                 self._begin_recording(call)
@@ -198,6 +197,7 @@ class Session:
                     self.recording.boundary(unit)
                 if self.is_due is not None:
                     self.end_if_due()
+            unit.num_calls += 1  # not earlier: this call is no part of the step before
             recording = self.recording
             if recording is not None and unit.trains and self._owner is caller.thread:
                 recording.enter(call, list(self._fetched.values()))

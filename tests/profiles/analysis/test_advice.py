@@ -894,6 +894,7 @@ def test_a_layer_that_is_not_trained_is_named_where_it_takes_more_than_any_type_
         ("concat", "log = pd.concat([log, row])", "collect the rows"),
         ("NpzFile.__getitem__", "x = self.archive['x'][rows]", "take the array out of it once"),
         ("Dataset.__getitem__", "x = self.flux[rows]", "by whole chunks"),
+        (None, "episodes[key] = values[:self.filled].copy()", "the rows of a batch"),
         ("StrategyBase.reduce", "mean = strategy.reduce('MEAN', v, None)", "behind that call"),
         (None, "c = self.base.execute('select v from t where id = ?', (i,))", "in one query"),
         (None, "self.base.execute('begin exclusive')", "The line calls self.base.execute"),
@@ -1021,6 +1022,39 @@ def test_python_in_the_graph_that_waits_is_sent_to_a_parallel_map(facts_with_ill
             read_python_in_ops=lambda *_, line=line: PythonInOps(0.5, line, 0.95),
         )
         assert says in advice_by_key(facts)["python-op"].advice
+
+
+def test_a_reduction_that_lasts_while_replicas_compute_costs_nothing(
+    facts_with_illness: Any,
+) -> None:
+    """The copy of a loss of 4 B to one device lasted as long as the other replica's ops."""
+    facts = facts_with_illness("small-collective")
+    assert "small-collective" in advice_by_key(facts)
+    beside = tuple(replace(each, wait_ms=0.0, transfer_ms=0.1) for each in facts.breakdown.replicas)
+    facts = replace(facts, breakdown=replace(facts.breakdown, replicas=beside))
+    assert "small-collective" not in advice_by_key(facts)
+
+
+@pytest.mark.parametrize(("examples", "is_small"), [(1, True), (64, False)])
+def test_single_examples_for_train_on_batch_are_to_be_one_batch(
+    examples: int, is_small: bool, facts_with_illness: Any
+) -> None:
+    facts = with_lines(facts_with_illness("dispatch"), "loss = model.train_on_batch(x, y)")
+    facts = replace(facts, segment=replace(facts.segment, global_batch_size=examples))
+    advice = advice_by_key(facts)["dispatch"].advice
+    assert ("the examples of several calls at once" in advice) is is_small
+
+
+def test_a_deque_that_is_indexed_is_to_be_a_list(facts_with_illness: Any) -> None:
+    facts = facts_with_illness("healthy")
+    row = Row("loop/between/own-lines", "own-lines", 0.5 * facts.account.loop_ms, "sampled", 50, 10,
+              "me/train.py", 2, "rows = [self.trips[i] for i in picks]")  # fmt: skip
+    others = [each for each in facts.account.rows if each.row != row.row]
+    facts = replace(facts, account=replace(facts.account, rows=(row, *others)))
+    for made, is_deque in (("deque(maxlen=SIZE)", True), ("list(trips)", False)):
+        text = f"self.trips = {made}\nrows = [self.trips[i] for i in picks]"
+        found = advice_by_key(replace(facts, sources={"me/train.py": text}))
+        assert ("`trips` is a deque" in found["between-steps"].advice) is is_deque
 
 
 def test_a_jacobian_outside_of_a_function_is_to_be_computed_in_one(facts_with_illness: Any) -> None:

@@ -172,7 +172,14 @@ def test_the_function_of_ops_is_named_unless_it_reads_results_or_calls_the_step(
 
 
 def _facts(work: LineWork, text: str = "") -> Facts:
-    return cast(Facts, SimpleNamespace(read_line_work=lambda *_: work, sources={TRAIN: text}))
+    return cast(
+        Facts,
+        SimpleNamespace(
+            read_line_work=lambda *_: work,
+            sources={TRAIN: text},
+            first_line_of_sources=lambda _: None,
+        ),
+    )
 
 
 LOOP = SourceLine(TRAIN, 4, "    for row in rows:")

@@ -40,6 +40,10 @@ _OF_DATA = {
         "deepcopy() copies everything each time: copy only what has changed, or do it every few "
         "steps."
     ),
+    r"\.copy\(\)": (
+        "copy() copies all of it each time: take only what is needed of the original, such as "
+        "the rows of a batch (array[rows], which is a copy of these)."
+    ),
     r"\.append\(.*ignore_index|\bpd\.concat\(|\bpandas\.concat\(": (
         "pandas copies all rows to add some: collect the rows in a list, and make the table once."
     ),

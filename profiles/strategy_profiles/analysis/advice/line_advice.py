@@ -17,6 +17,10 @@ _OF_NPZ = (
     "the array out of it once, before the loop."
 )
 _NPZ = "NpzFile.__getitem__"
+_OF_DEQUE = (
+    "`{name}` is a deque, which is walked through from its nearer end for each element that is "
+    "taken by its number: keep NumPy arrays or a list, of which each new entry replaces the oldest."
+)
 _REDUCE = "StrategyBase.reduce"
 _OF_REDUCE = (
     "Outside of a tf.function, Python runs the ops of each strategy.reduce() one by one: reduce "
@@ -74,20 +78,30 @@ def advice_by_text(facts: Facts, line: Row | StackFrame, *, each_step: bool = Tr
     """What to do about a line that says something which is known to be slow, or whose statement
     does on another line."""
     text = (line.text or "").strip()
-    if (isinstance(line, Row) and line.call == _NPZ) or _reads_npz(facts, text):
-        return _OF_NPZ
-    is_hdf5 = isinstance(line, Row) and line.call == _HDF5
-    if isinstance(line, Row) and line.call == _REDUCE:
-        return _OF_REDUCE
-    if is_hdf5 and facts.first_line_of_sources(_USES_H5PY):
-        return _OF_HDF5
-    if (advice := advice_on_text(text, each_step=each_step)) or not line.file or not line.line:
+    advice = _by_object(facts, line, text) or advice_on_text(text, each_step=each_step)
+    if advice or not line.file or not line.line:
         return advice
     source = facts.sources.get(line.file, "")
     if ".gradient(" in text and (tape := tape_of_all_steps(source, line.line)):
         return _OF_TAPE.format(line=tape)
     statement = statement_at(source, line.line)
     return advice_on_text(statement, each_step=each_step)
+
+
+def _by_object(facts: Facts, line: Row | StackFrame, text: str) -> str | None:
+    """By the kind of object that a line works on."""
+    call = line.call if isinstance(line, Row) else ""
+    if call == _NPZ or _reads_npz(facts, text):
+        return _OF_NPZ
+    if call == _REDUCE:
+        return _OF_REDUCE
+    if call == _HDF5 and facts.first_line_of_sources(_USES_H5PY):
+        return _OF_HDF5
+    for name in re.findall(r"(\w+)\[(?!-?\d+\])", text):
+        made = re.compile(rf"\b{name}\b[^=\n]*= (?:collections\.)?deque\(")
+        if facts.first_line_of_sources(made) is not None:
+            return _OF_DEQUE.format(name=name)
+    return None
 
 
 def _reads_npz(facts: Facts, text: str) -> bool:

@@ -18,6 +18,7 @@ Run several steps in one `tf.function` (`steps_per_execution`), or give each ste
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -46,6 +47,8 @@ from strategy_profiles.tables.schema import CALLS
 
 KEY = "dispatch"
 ROWS = ("loop/steps/idle",)
+FEW = 8
+"""Examples of a call of train_on_batch(), which takes 2 ms of Python with any number."""
 _OWN_FIT = re.compile(r"\bdef fit\(")
 NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
@@ -73,6 +76,11 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
 
 
 def _advice(facts: Facts) -> str:
+    if facts.lines_with("train_on_batch(") and (facts.segment.global_batch_size or math.inf) <= FEW:
+        return (
+            "Give train_on_batch() the examples of several calls at once, if the program need not "
+            "train on each alone: a call takes nearly as long with many."
+        )
     return f"{several_steps(facts)}, or give each step more work."
 
 

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from strategy_profiles.analysis.advice.rules import replicas_in_turns
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -55,7 +56,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         if idle_ms / wall >= IDLE_SHARE:
             yield _without_closure(facts, idle_ms, wall)
         return
-    if facts.captures_are_unlike or (wall < SAMPLED_MS and not facts.is_imported):
+    in_turns = any(replicas_in_turns.find(facts))  # while one replica runs, the others are idle
+    if in_turns or facts.captures_are_unlike or (wall < SAMPLED_MS and not facts.is_imported):
         return
     if facts.held_up.held_ms("tracing") / wall >= HELD_SHARE:
         return  # what a new graph needs before it runs is not recorded: `retracing` reports it

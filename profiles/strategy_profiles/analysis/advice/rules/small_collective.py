@@ -3,7 +3,8 @@
 ## What it does
 
 Looks for collectives of at most 64 KiB a call, on average, and fewer than 8 calls a step that take
-10 % of the step or more; waiting for a replica that is late is left to that finding. The lab's own
+10 % of the step or more, while a replica runs no op; waiting for a replica that is late is left to
+that finding. The lab's own
 gather of timestamps does not count. If the replicas wait and the lab injected a delay, it says so;
 if they wait for threads to run on (`inter-op-threads`), it comes after that finding. If more
 replicas than CPU cores wait for no one in particular, they run in turn, which `shared-cores` says.
@@ -76,7 +77,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not costly or not wall:
         return
     spent_ms, wait_ms, use = max(costly, key=lambda item: item[0])
-    if spent_ms / wall < LATENCY_SHARE:
+    if min(spent_ms, _exposed_ms(facts, spent_ms)) / wall < LATENCY_SHARE:
         return
     also = [
         f"{_calls_text(other)} {units.milliseconds(ms)}"
@@ -105,6 +106,14 @@ def find(facts: Facts) -> Iterator[Finding]:
         transfer_ms=spent_ms - wait_ms,
     )
     yield replace(found_use, caused_by=few_threads.KEY if few else None)
+
+
+def _exposed_ms(facts: Facts, unknown_ms: float) -> float:
+    """Time of a step in which a replica waits for a collective or transfers, and computes nothing:
+    a reduction to one device may last as long as the ops of another replica. If it is not known,
+    `unknown_ms`."""
+    parts = [facts.breakdown.mean_ms(name) for name in ("wait", "transfer")]
+    return sum(ms for ms in parts if ms is not None) if any(parts) else unknown_ms
 
 
 def edits(facts: Facts, result: Finding) -> dict[str, Any]:

@@ -1558,6 +1558,14 @@ def test_an_iterator_for_each_step_is_made_once_before_the_loop(
     assert ("Make one iterator before the loop" in advice) == is_each
 
 
+def test_a_fit_whose_epochs_are_single_steps_is_to_have_longer_epochs(tmp_path: Path) -> None:
+    line = stack_place("epoch-start", 9, "model.fit(x, y, epochs=300)")
+    gaps = [(step, 20.0, line) for step in range(100)]
+    facts = facts_of(write_run(tmp_path / "run", replicas=2, steps=100, gaps=gaps))
+    advice = advice_by_key(facts)["epoch-start"].advice
+    assert advice.startswith("An epoch of this fit() is a step or two")
+
+
 @pytest.mark.parametrize(
     ("line", "is_once"),
     [

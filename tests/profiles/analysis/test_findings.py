@@ -32,10 +32,11 @@ from strategy_profiles.analysis.input_share import InputShare
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.analysis.longer_op import LongerOp, longer_op
 from strategy_profiles.analysis.placed import CopiedVariables, Placed, PlacedVariable
+from strategy_profiles.analysis.python_in_ops import PythonInOps
 from strategy_profiles.answers.answer import Code
 from strategy_profiles.questions.loop import loop
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import SourceLine
+from strategy_profiles.run.event_parts import SourceLine, StackFrame
 from strategy_profiles.run.events import EXIT_CODE
 from tests.event_records import read_records, write_records
 from tests.replaced import replace
@@ -811,6 +812,28 @@ def test_first_batches_of_epochs_that_wait_for_the_same_stage_are_one_finding(
     assert alone.cost is not None
     assert together.cost is not None
     assert together.cost.share == pytest.approx(alone.cost.share + 0.2, abs=0.01)
+
+
+@pytest.mark.parametrize(("of_loop", "is_python"), [(0.19, True), (0.02, False)])
+def test_python_that_works_before_the_first_batch_of_an_epoch_is_named(
+    of_loop: float, is_python: bool, tmp_path: Path
+) -> None:
+    """A generator drew its epoch; the shuffle() of its list was taken for that of a dataset."""
+    profile = strategy_profiles.load(write_run(tmp_path / "run", replicas=1, steps=300))
+    facts = gather_facts(profile, profile.segments[0])
+    took_ms = 0.2 * (facts.account.loop_ms or 0.0)
+    first = Row("loop/steps/first-batch", "first-batch", took_ms, "derived", None, 5)
+    draws = StackFrame("/home/me/train.py", 57, "draw", "self.rng.shuffle(order)")
+    facts = replace(
+        facts,
+        account=replace(facts.account, rows=(*facts.account.rows, first)),
+        lines=(SourceLine("/home/me/train.py", 57, draws.text),),
+        read_python_in_ops=lambda *_: PythonInOps(of_loop, draws, 0.4, None, 0.9),
+    )
+    found = next(item for item in findings(facts) if item.key == "epoch-start")
+    assert ("Its Python is in `draw`" in found.sentence) is is_python
+    assert (found.evidence["place"] == "train.py:57") is is_python
+    assert "shuffle() fills" not in found.sentence
 
 
 def test_the_line_of_the_stage_that_limits_has_the_time_that_steps_wait(tmp_path: Path) -> None:

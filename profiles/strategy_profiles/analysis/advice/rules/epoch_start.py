@@ -6,9 +6,10 @@ Takes the time between steps in which the program makes an iterator over its dat
 one: 5 % of the loop or more, and more than once. It is sampled, at the line of the program that
 iterates, as is an iterator that is made within each step. In Keras's `fit` the step itself waits
 for the first batch of an epoch: what the first steps of epochs are longer than others counts, at
-the line that calls `shuffle`, if there is one; if usual steps wait for the same stage,
-`input-bound` has it. To make or free an iterator takes twice as long in one run as in another, so
-that time counts half in the order of findings.
+the line of the pipeline's Python that was sampled for half of it or more, or at the line that calls
+`shuffle`, if there is one; if usual steps wait for the same stage, `input-bound` has it. To make or
+free an iterator takes twice as long in one run as in another, so that time counts half in the order
+of findings.
 
 ## Why is this slow
 
@@ -36,13 +37,21 @@ import re
 from collections.abc import Iterator, Sequence
 
 from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.advice.line_advice import advice_on_python, most_of_python
 from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
 from strategy_profiles.analysis.advice.rules import input_bound
 from strategy_profiles.analysis.facts import Facts, Finding, finding
+from strategy_profiles.analysis.python_in_ops import PythonInOps
 from strategy_profiles.run.event_parts import SHUFFLE, SourceLine
 
 KEY = "epoch-start"
 ROWS = ("loop/between/epoch-start", "loop/steps/epoch-start", "loop/steps/first-batch")
+_OF_LISTS = re.compile(r"(?:\brng|random|generator|\bnp|numpy)\w*\.shuffle\(")
+_AHEAD = (
+    "Do that work once, before training, or for the next epoch in another thread or process while "
+    "this one trains."
+)
+MOST_OF_WAIT = 0.5
 _EPOCHS = 4
 """The place of `epochs` among the arguments of fit()."""
 _NO_AUTOTUNE = (
@@ -69,6 +78,12 @@ _ONE_ITERATOR = (
     "Make one iterator before the loop (`batches = iter(dataset)`), and take each batch from it "
     "(`next(batches)`): a new one starts the pipeline again, with its first elements."
 )
+_ONE_FIT = (
+    "An epoch of this fit() is a step or two, and each epoch makes an iterator: give fit() a "
+    "dataset that repeats (`dataset.repeat()`), many steps_per_epoch and fewer epochs; what a "
+    "callback does after each epoch, it can do after each batch. Or call train_on_batch(), or a "
+    "tf.function in a loop."
+)
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 
 
@@ -94,7 +109,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             KEY,
             f"{when} the loop stalls while an iterator over the data is made or freed"
             f"{at_line(facts, row)}: {how_long(facts, row)}.",
-            _ONE_ITERATOR if is_each_step else _one_for_all(facts, row),
+            _each_time(facts, row) if is_each_step else _one_for_all(facts, row),
             cost_of(facts, row),
             place=row.place,
             by_chance=not is_each_step,
@@ -119,9 +134,14 @@ def _each_step(facts: Facts, rows: Sequence[Row]) -> Finding:
 def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Finding:
     """The wait for first batches, with what the iterator itself takes: one cause."""
     where, place, shuffle = at_line(facts, row), row.place, facts.only_line(SHUFFLE)
-    why = "the input pipeline starts again and works before it has one"
+    why, inside = "the input pipeline starts again and works before it has one", _python(facts, row)
     advice = "Cache what does not change (cache()), prefetch, or iterate once over repeat()."
-    if shuffle is not None:
+    if inside is not None:
+        place, where = inside.line.place, ""
+        why = "Python in the input pipeline works before it has one"
+        # Of the lines of a function, the one with most samples is not what is slow.
+        advice = f"{_AHEAD}{'' if inside.of_function else advice_on_python(facts)}"
+    elif shuffle is not None and not _OF_LISTS.search(shuffle.text):
         place = shuffle.place
         where = f" at {place} (`{shuffle.text.strip()}`)"
         why = "shuffle() fills its buffer again"
@@ -133,11 +153,18 @@ def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Findin
         facts,
         KEY,
         f"Each epoch begins with a wait for its first batch: {why}{where}: "
-        f"{how_long(facts, row)}.{made}",
+        f"{how_long(facts, row)}.{most_of_python(facts) if inside else ''}{made}",
         advice,
         cost_of(facts, row, *([between] if between else [])),
         place=place,
     )
+
+
+def _python(facts: Facts, row: Row) -> PythonInOps | None:
+    """The Python that ops of the pipeline run, if it takes most of the wait for first batches."""
+    inside = facts.read_python_in_ops(0)
+    is_most = inside is not None and inside.share >= MOST_OF_WAIT * facts.account.share(row)
+    return inside if is_most else None
 
 
 def _of_shuffle(facts: Facts, shuffle: SourceLine) -> str:
@@ -157,6 +184,12 @@ def _of_shuffle(facts: Facts, shuffle: SourceLine) -> str:
         f"cache() what shuffle() takes{where}. Or put shuffle() before that work, on file names or "
         f"indices; where that work is short, {otherwise}."
     )
+
+
+def _each_time(facts: Facts, row: Row) -> str:
+    """How not to make an iterator for each step or two."""
+    text = main_line(facts, row).text or ""
+    return _ONE_FIT if ".fit(" in text and not _fits_one_epoch(text) else _ONE_ITERATOR
 
 
 def _one_for_all(facts: Facts, row: Row) -> str:

@@ -446,7 +446,8 @@ class Session:
         """A variable that gradients were computed of is about to get another value."""
         call = self._open_call()
         if call is not None:
-            self._look_for_gradients(call)
+            if not call.unit.is_update:  # once, not for each variable: it reads the whole graph
+                self._look_for_gradients(call)
             call.unit.is_update = True
         elif self.recording is not None and self._is_owner():
             self.recording.is_assigned = True

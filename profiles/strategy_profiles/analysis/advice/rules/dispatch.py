@@ -18,7 +18,6 @@ Run several steps in one `tf.function` (`steps_per_execution`), or give each ste
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 
@@ -35,6 +34,7 @@ from strategy_profiles.analysis.advice.rules.many_small_collectives import (
 )
 from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
+from strategy_profiles.analysis.advice.rules.tiny_batch import TINY_BATCH
 from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -47,8 +47,6 @@ from strategy_profiles.tables.schema import CALLS
 
 KEY = "dispatch"
 ROWS = ("loop/steps/idle",)
-FEW = 8
-"""Examples of a call of train_on_batch(), which takes 2 ms of Python with any number."""
 _OWN_FIT = re.compile(r"\bdef fit\(")
 NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
@@ -76,7 +74,8 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
 
 
 def _advice(facts: Facts) -> str:
-    if facts.lines_with("train_on_batch(") and (facts.segment.global_batch_size or math.inf) <= FEW:
+    batch = facts.segment.global_batch_size
+    if batch and batch <= TINY_BATCH and facts.lines_with("train_on_batch("):
         return (
             "Give train_on_batch() the examples of several calls at once, if the program need not "
             "train on each alone: a call takes nearly as long with many."

@@ -51,7 +51,6 @@ _AHEAD = (
     "Do that work once, before training, or for the next epoch in another thread or process while "
     "this one trains."
 )
-MOST_OF_WAIT = 0.5
 _EPOCHS = 4
 """The place of `epochs` among the arguments of fit()."""
 _NO_AUTOTUNE = (
@@ -163,7 +162,9 @@ def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Findin
 def _python(facts: Facts, row: Row) -> PythonInOps | None:
     """The Python that ops of the pipeline run, if it takes most of the wait for first batches."""
     inside = facts.read_python_in_ops(0)
-    is_most = inside is not None and inside.share >= MOST_OF_WAIT * facts.account.share(row)
+    is_most = inside is not None and inside.share >= input_bound.MOST_OF_WAIT * facts.account.share(
+        row
+    )
     return inside if is_most else None
 
 

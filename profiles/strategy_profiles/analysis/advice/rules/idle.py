@@ -6,7 +6,8 @@ Takes tracing, Python, calls and, if there are many ops, the runtime's start of 
 of a typical captured step in which no replica runs anything, and the time by which the step is
 longer than the median step without a capture, which is the capture's own: 30 % of the rest of the
 step or more is left. Without captures, the mean of the replicas' idle times counts instead. The
-rule `short-steps` covers steps below 4 ms, twice the interval of the samples of Python.
+rule `short-steps` covers steps below 4 ms, twice the interval of the samples of Python, and
+`replicas-in-turns` replicas that are idle while another runs.
 
 ## Why is this slow
 

@@ -51,7 +51,6 @@ from strategy_profiles.analysis.facts import (
 from strategy_profiles.analysis.input_share import INPUT_BOUND_SHARE
 from strategy_profiles.analysis.input_stages import OF_DISTRIBUTE
 from strategy_profiles.analysis.late_replicas import who_waits
-from strategy_profiles.analysis.map_calls import MapCall
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
 from strategy_profiles.run.event_parts import OF_KERAS, PYTHON_OF_INPUT, SourceLine
@@ -361,25 +360,10 @@ def _of_pool(facts: Facts) -> str:
 
 
 def _of_map(facts: Facts, stage: Cause) -> str | None:
-    """Of a stage that calls the function of the only map(); None if there are several."""
+    """By what the function of the only call of map() does; None if there are several."""
     if not _kind(stage).startswith(("Map", "ParallelMap")) or len(facts.maps) != 1:
         return None
-    return _by_function(facts, facts.maps[0], is_parallel=_kind(stage) == "ParallelMap")
-
-
-def _parses_singles(facts: Facts) -> str:
-    line = facts.first_line_of_sources(_OF_SINGLE)
-    if line is None:
-        return ""
-    return (
-        f"{line.place} (`{line.text.strip()}`) parses one example at a time: call "
-        "tf.io.parse_example in a map() behind batch(), which parses a whole batch. "
-    )
-
-
-def _by_function(facts: Facts, call: MapCall, *, is_parallel: bool) -> str:
-    """By what the function of a map() does."""
-    name = f"`{call.function}`"
+    call, name = facts.maps[0], f"`{facts.maps[0].function}`"
     kept = (
         f"keep its output by cache() where it fits into memory, as {name} draws nothing and makes "
         "the same in each epoch"
@@ -391,9 +375,13 @@ def _by_function(facts: Facts, call: MapCall, *, is_parallel: bool) -> str:
             f"once for a batch, not for each example. Otherwise do less in it{cached}."
         )
     less = f"do less in {name}"
-    if singles := _parses_singles(facts):
-        return f"{singles}Otherwise {less if call.draws else kept}."
-    if not call.is_parallel and not is_parallel:
+    if (single := facts.first_line_of_sources(_OF_SINGLE)) is not None:
+        return (
+            f"{single.place} (`{single.text.strip()}`) parses one example at a time: call "
+            "tf.io.parse_example in a map() behind batch(), which parses a whole batch. "
+            f"Otherwise {less if call.draws else kept}."
+        )
+    if not call.is_parallel and _kind(stage) != "ParallelMap":
         less = f"call map() with num_parallel_calls=tf.data.AUTOTUNE, and {less}"
     if not call.draws:
         return f"{kept[0].upper()}{kept[1:]}; or {less}."

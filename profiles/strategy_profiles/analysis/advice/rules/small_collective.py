@@ -4,10 +4,10 @@
 
 Looks for collectives of at most 64 KiB a call, on average, and fewer than 8 calls a step that take
 10 % of the step or more, while a replica runs no op; waiting for a replica that is late is left to
-that finding. The lab's own
-gather of timestamps does not count. If the replicas wait and the lab injected a delay, it says so;
-if they wait for threads to run on (`inter-op-threads`), it comes after that finding. If more
-replicas than CPU cores wait for no one in particular, they run in turn, which `shared-cores` says.
+that finding. The lab's own gather of timestamps does not count. If the replicas wait and the lab
+injected a delay, it says so; if they wait for threads to run on (`inter-op-threads`), it comes
+after that finding. If more replicas than CPU cores wait for no one in particular, they run in turn,
+which `shared-cores` says.
 
 ## Why is this slow
 
@@ -113,7 +113,8 @@ def _exposed_ms(facts: Facts, unknown_ms: float) -> float:
     a reduction to one device may last as long as the ops of another replica. If it is not known,
     `unknown_ms`."""
     parts = [facts.breakdown.mean_ms(name) for name in ("wait", "transfer")]
-    return sum(ms for ms in parts if ms is not None) if any(parts) else unknown_ms
+    known = [ms for ms in parts if ms is not None]
+    return sum(known) if known else unknown_ms
 
 
 def edits(facts: Facts, result: Finding) -> dict[str, Any]:
